@@ -1,0 +1,63 @@
+# The commands of the project.  Every target starts from `make install`, which makes .venv and everything in it.
+PYTHON ?= python3.11
+BIN := .venv/bin
+DEV := .venv-dev/bin
+
+.PHONY: install install-dev test lint demo bench golden lock clean
+
+# What a user has: slipway and the few packages that it needs, in .venv.
+install: .venv/.installed
+
+.venv/.installed: requirements.lock pyproject.toml
+	$(call make-venv,.venv,requirements.lock)
+
+# The same and the developers' tools.  They are apart because a program starts slower with more packages around it.
+install-dev: install .venv-dev/.installed
+
+.venv-dev/.installed: requirements-dev.lock pyproject.toml
+	$(call make-venv,.venv-dev,requirements-dev.lock)
+
+# setuptools comes with venv, and a .pth file of its costs every start of every program a few milliseconds.
+define make-venv
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(2)
+	$(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(1)/bin/pip uninstall --quiet --yes setuptools
+	$(1)/bin/python -m compileall -q src
+	touch $@
+endef
+
+test: install-dev
+	$(DEV)/pytest -n auto
+
+lint: install-dev
+	$(DEV)/ruff check .
+	$(DEV)/ruff format --check .
+	$(DEV)/mypy
+	$(DEV)/lint-imports
+
+demo: install
+	@$(BIN)/python demo/run.py
+
+# Side by side with the real kubeadm, which is built from its Go module: needs Go, once about 3 minutes.
+bench: install
+	$(BIN)/python -m compileall -q src
+	$(BIN)/python tests/bench/node.py
+
+# Pins every dependency with its hashes; no address of a package index gets into the files.
+LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	--no-emit-trusted-host --no-emit-find-links --no-header pyproject.toml
+lock:
+	$(PYTHON) -m venv .lock-venv
+	.lock-venv/bin/pip install --quiet pip-tools
+	$(LOCK) --extra install --output-file requirements.lock
+	$(LOCK) --extra install --extra dev --output-file requirements-dev.lock
+	rm -rf .lock-venv
+
+# What the real programs do, recorded for the tests: needs root and Go, and builds four kubeadms when the cache has none.
+golden: install-dev
+	tests/oracles/yaml/record.sh
+	for recorder in tests/oracles/*_record.py tests/oracles/history/record_types.py; do $(DEV)/python $$recorder || exit 1; done
+
+clean:
+	rm -rf .venv .venv-dev

@@ -1,0 +1,1 @@
+"""What every API of ours stands on: strict decoding, Go-compatible YAML, durations, quantities, field paths, versions."""

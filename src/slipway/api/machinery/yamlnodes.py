@@ -1,0 +1,122 @@
+"""The node tree of a YAML document, built from the events of a YAML parser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.api.machinery import libyaml
+
+# Deeper than any API goes; Go stops at 10000.
+_MAX_DEPTH = 300
+
+
+class YAMLProblem(Exception):  # noqa: N818 - it becomes a ConfigurationError once the file is known
+    """What is wrong with a document, and the line, counted from 0 in the document.
+
+    ``within`` says what was being read ("while scanning a quoted scalar"), if that began on another line, ``start``.
+    """
+
+    def __init__(self, message: str, line: int, within: str = "", start: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.within = within
+        self.start = start
+
+
+class Node:
+    """A scalar with its text, a mapping, a sequence, or an alias with its target."""
+
+    __slots__ = ("implicit", "line", "mapping", "sequence", "tag", "target", "text")
+
+    def __init__(
+        self,
+        line: int,
+        text: str = "",
+        tag: str = "",
+        implicit: bool = False,
+        mapping: list[tuple[Node, Node]] | None = None,
+        sequence: list[Node] | None = None,
+        target: Node | None = None,
+    ) -> None:
+        self.line = line
+        self.text = text
+        self.tag = tag
+        self.implicit = implicit
+        self.mapping = mapping
+        self.sequence = sequence
+        self.target = target
+
+
+def compose(text: str) -> Node | None:
+    """The root of the first document in ``text``, or None where there is none; what follows that document is not read."""
+    _refuse_control_characters(text)
+    parsing = libyaml.load()
+    try:
+        parser = parsing.parser(text)
+        parser.get_event()
+        if isinstance(parser.get_event(), parsing.events.StreamEndEvent):
+            return None
+        root = _tree(parser, parsing.events)
+        parser.get_event()
+    except parsing.error.MarkedYAMLError as error:
+        raise _problem(error, last_line=text.count("\n", 0, -1)) from None
+    return root
+
+
+def _problem(error: Any, last_line: int) -> YAMLProblem:
+    # At the end of the text the mark is one line too far.
+    line = min(error.problem_mark.line, last_line)
+    if error.context and error.context_mark and error.context_mark.line != line:
+        return YAMLProblem(error.problem, line, error.context, error.context_mark.line)
+    return YAMLProblem(error.problem, line)
+
+
+def _refuse_control_characters(text: str) -> None:
+    # A regular expression over all of Unicode takes longer to compile than the rest of a load.
+    for character in set(text):
+        if not (" " <= character <= "~" or character in "\t\n\r\x85" or _is_text(character)):
+            raise YAMLProblem("control characters are not allowed", text.count("\n", 0, text.index(character)))
+
+
+def _is_text(character: str) -> bool:
+    return "\xa0" <= character <= "\ud7ff" or "\ue000" <= character <= "\ufffd" or character >= "\U00010000"
+
+
+def _tree(parser: Any, events: Any) -> Node:
+    anchors: dict[str, Node] = {}
+    # The collections that are open, with their children so far.
+    stack: list[tuple[Node, list[Node]]] = []
+    while True:
+        event = parser.get_event()
+        kind = type(event)
+        line = event.start_mark.line
+        if kind is events.ScalarEvent:
+            node = Node(line, event.value, event.tag or "", event.implicit[0])
+        elif kind is events.MappingStartEvent:
+            node = Node(line, mapping=[])
+        elif kind is events.SequenceStartEvent:
+            node = Node(line, sequence=[])
+        elif kind is events.AliasEvent:
+            target = anchors.get(event.anchor)
+            if target is None:
+                raise YAMLProblem(f"unknown anchor '{event.anchor}' referenced", line)
+            node = Node(line, event.anchor, target=target)
+        else:
+            node, children = stack.pop()
+            if node.mapping is not None:
+                node.mapping = list(zip(children[::2], children[1::2], strict=True))
+            else:
+                node.sequence = children
+            if not stack:
+                return node
+            continue
+        if node.target is None and event.anchor is not None:
+            anchors[event.anchor] = node
+        if stack:
+            stack[-1][1].append(node)
+        if node.mapping is not None or node.sequence is not None:
+            if len(stack) == _MAX_DEPTH:
+                raise YAMLProblem(f"exceeded max depth of {_MAX_DEPTH}", line)
+            stack.append((node, []))
+        elif not stack:
+            return node

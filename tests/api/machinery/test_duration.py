@@ -1,0 +1,42 @@
+"""Durations against recorded results of Go's time package (tests/oracles/yaml)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slipway.api.machinery.duration import Duration
+
+GOLDEN = Path(__file__).parents[2] / "golden/yaml/durations.json"
+CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "error" not in case], ids=lambda case: case["text"])
+def test_reads_and_prints_as_go_does(case: dict[str, Any]) -> None:
+    duration = Duration.parse(case["text"])
+    assert (int(duration), str(duration)) == (case["nanoseconds"], case["canonical"])
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "error" in case], ids=lambda case: case["text"][:20] or "empty")
+def test_refuses_with_the_text_of_go(case: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^time: ") as caught:
+        Duration.parse(case["text"])
+    assert str(caught.value) == case["error"]
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_what_is_printed_is_read_again(nanoseconds: int) -> None:
+    duration = Duration(nanoseconds)
+    # Past 2**53 Go itself computes fractions of a second with a float64, but a fraction has nine digits at most.
+    assert Duration.parse(str(duration)) == duration
+
+
+def test_is_made_of_hours_minutes_and_seconds() -> None:
+    assert str(Duration.of(hours=1, minutes=2, seconds=3)) == "1h2m3s"
+    assert Duration.of(seconds=90).seconds == 90.0
+    assert repr(Duration.of(minutes=5)) == "Duration('5m0s')"
