@@ -1,0 +1,1 @@
+"""The Kubernetes client: requests and errors once, for every transport."""

@@ -1,0 +1,160 @@
+"""The cluster behind an interface: what phases ask of the API server, and the one that only prints it.
+
+The real one arrives with the Kubernetes client; phases are written against :class:`Cluster` alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from slipway.api.machinery import gotypes, goyaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from slipway.api.releases import Release
+    from slipway.node.progress import Progress
+
+Manifest = dict[str, Any]
+
+
+class Cluster(Protocol):
+    """The API server, as far as phases need to know."""
+
+    def apply(self, manifest: Manifest) -> None:
+        """Create the object, or update the one that is there."""
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Manifest | None:
+        """The object, or None."""
+
+    def list(self, api_version: str, kind: str, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        """The objects of a namespace that have the labels."""
+
+    def amend_node(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        taints: Sequence[Manifest] = (),
+    ) -> None:
+        """Add labels, annotations and taints to a Node; what it has beside them stays."""
+
+
+class DryRunCluster:
+    """Remembers what was written, and shows every request in the form in which kubeadm's dry run shows it.
+
+    ``imagined`` are the objects of a cluster that is not there, for commands that start with reading one, and ``lists``
+    what it answers for whole kinds.  A Node is always imagined.  Where ``expects_cluster`` is set, requests say first
+    that no real object was found.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        release: Release,
+        *,
+        imagined: Iterable[Manifest] = (),
+        lists: Mapping[str, Sequence[Manifest]] | None = None,
+        expects_cluster: bool = False,
+    ) -> None:
+        self._progress = progress
+        self._release = release
+        self._imagined = {_key(manifest): manifest for manifest in imagined}
+        self._lists = lists or {}
+        self._expects_cluster = expects_cluster
+        self._written: dict[tuple[str, str, str, str], Manifest] = {}
+
+    def apply(self, manifest: Manifest) -> None:
+        self._announce("CREATE", manifest["apiVersion"], manifest["kind"])
+        self._attach(manifest)
+        key = _key(manifest)
+        if key in self._written:
+            self._announce("UPDATE", manifest["apiVersion"], manifest["kind"])
+            self._attach(manifest)
+        self._written[key] = manifest
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Manifest | None:
+        self._announce("GET", api_version, kind, name, namespace)
+        key = (api_version, kind, namespace, name)
+        imagined = imagined_node(name, self._release) if kind == "Node" else self._imagined.get(key)
+        if imagined is None or self._expects_cluster:
+            self._say_absent("GET")
+        return self._written.get(key) if imagined is None else self._attach(imagined)
+
+    def list(self, api_version: str, kind: str, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        self._announce("LIST", api_version, kind)
+        known = self._lists.get(kind)
+        if known is None:
+            self._say_absent("LIST")
+            written = self._written.values()
+            known = [manifest for manifest in written if _scope(manifest) == (api_version, kind, namespace)]
+        else:
+            self._attach({"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": known})
+        return [manifest for manifest in known if labels.items() <= manifest["metadata"].get("labels", {}).items()]
+
+    def amend_node(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        taints: Sequence[Manifest] = (),
+    ) -> None:
+        """What is shown is the imagined Node, before and after: kubeadm does not show the change either."""
+        self.get("v1", "Node", name)
+        self._announce("PATCH", "v1", "Node", name)
+        self._attach(imagined_node(name, self._release))
+
+    def _announce(self, action: str, api_version: str, kind: str, name: str = "", namespace: str = "") -> None:
+        group = api_version if "/" in api_version else f"core/{api_version}"
+        self._progress.say(f'[dryrun] Would perform action {action} on resource "{kind.lower()}s" in API group "{group}"')
+        if name:
+            self._progress.say(f'[dryrun] Resource name "{name}", namespace "{namespace}"')
+
+    def _say_absent(self, action: str) -> None:
+        self._progress.say(
+            f"[dryrun] Real object does not exist. Attempting to {action} from followup reactors or from the fake client tracker"
+        )
+
+    def _attach(self, manifest: Manifest) -> Manifest:
+        self._progress.say("[dryrun] Attached object:")
+        self._progress.show(goyaml.dump(as_printed(manifest, self._release)) + "\n")
+        return manifest
+
+
+def imagined_node(name: str, release: Release) -> Manifest:
+    """The Node that a dry run works with; its label is what tells kubeadm that the kubelet has registered it."""
+    metadata: Manifest = {"name": name, "labels": {"kubernetes.io/hostname": name}}
+    if release.imagined_cri_socket:
+        metadata["annotations"] = {"kubeadm.alpha.kubernetes.io/cri-socket": release.imagined_cri_socket}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+
+
+# What Go prints of a Node that has nothing in it.
+_NODE_INFO = (
+    "architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion", "machineID",
+    "operatingSystem", "osImage", "systemUUID",
+)  # fmt: skip
+_BARE_NODE = {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": dict.fromkeys(_NODE_INFO, "")}}
+
+
+def as_printed(manifest: Manifest, release: Release) -> Manifest:
+    """The object as Go's types of the release print it, with fields that are printed even where they are empty."""
+    if manifest["kind"] == "Node":
+        timestamp = {"creationTimestamp": None} if release.null_creation_timestamp else {}
+        return {**_BARE_NODE, **manifest, "metadata": {**timestamp, **manifest["metadata"]}}
+    if "items" in manifest:
+        items = [as_printed(item, release) for item in manifest["items"]]
+        return {**manifest, "items": [{key: item[key] for key in item if key not in ("apiVersion", "kind")} for item in items]}
+    normalised, _ = gotypes.decode(manifest, manifest["kind"], release.minor)
+    return gotypes.encode(normalised, manifest["kind"], release.minor)
+
+
+def _scope(manifest: Manifest) -> tuple[str, str, str]:
+    return manifest["apiVersion"], manifest["kind"], manifest["metadata"].get("namespace", "")
+
+
+def _key(manifest: Manifest) -> tuple[str, str, str, str]:
+    metadata = manifest["metadata"]
+    return manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"]

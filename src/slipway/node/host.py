@@ -1,0 +1,261 @@
+"""The machine behind an interface: files under a root, commands, addresses, the environment and the clock.
+
+Phases know only :class:`Host`.  :class:`RealHost` is the machine; :class:`DryRunHost` reads the machine and writes into
+a folder of its own, so that a dry run takes the same path through the code as a real one.  What only
+some methods need is imported there: `config` reads a file through a host and must start fast.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """What a command left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Host(Protocol):
+    """A machine, as far as phases need to know.  Paths are absolute and seen from the machine's own root."""
+
+    @property
+    def dry_run(self) -> bool: ...
+
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+
+    def hostname(self) -> str:
+        """The name that the kernel has, as it is."""
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+
+    def addresses(self, interface: str) -> list[str]:
+        """The addresses of a network interface that is up, in the kernel's order, without prefix lengths."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def list_dir(self, path: str) -> list[str]:
+        """The names in a folder, sorted; empty where there is none."""
+
+    def read(self, path: str) -> bytes:
+        """The content; OSError where it cannot be had."""
+
+    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        """Write beside and rename, so that nobody ever sees half a file; folders in between are made."""
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None: ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a whole folder; nothing happens where there is none."""
+
+    def which(self, program: str) -> str | None: ...
+
+    def run(self, *command: str) -> CommandResult: ...
+
+    def user_id(self) -> int: ...
+
+    def cpu_count(self) -> int:
+        """How many processors this program may use."""
+
+    def port_in_use(self, port: int) -> bool:
+        """Whether something listens on a TCP port of any address."""
+
+    def resolve(self, name: str) -> list[str]:
+        """The addresses of a host name; OSError where it has none."""
+
+    def location(self, path: str) -> str:
+        """Where ``path`` is written for real, to be shown to the operator."""
+
+
+class RealHost:
+    """The machine itself; ``root`` stands for its ``/`` where ``--rootfs`` was given."""
+
+    dry_run = False
+
+    def __init__(self, root: str = "/", environment: Mapping[str, str] | None = None) -> None:
+        self._root = root.rstrip("/")
+        self.environment: Mapping[str, str] = os.environ if environment is None else environment
+
+    def location(self, path: str) -> str:
+        return self._root + path if path.startswith("/") else path
+
+    def hostname(self) -> str:
+        return os.uname().nodename
+
+    def now(self) -> datetime:
+        from datetime import UTC, datetime
+
+        return datetime.now(UTC)
+
+    def addresses(self, interface: str) -> list[str]:
+        from slipway.node import netlink
+
+        return netlink.addresses(interface)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self.location(path))
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(self.location(path))
+
+    def list_dir(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir(self.location(path)))
+        except FileNotFoundError:
+            return []
+
+    def read(self, path: str) -> bytes:
+        with open(self.location(path), "rb") as handle:
+            return handle.read()
+
+    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        target = self.location(path)
+        folder, name = os.path.split(target)
+        if folder:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        partial = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as handle:
+                handle.write(content)
+                os.fchmod(handle.fileno(), mode)
+            os.replace(partial, target)
+        except BaseException:
+            os.unlink(partial)
+            raise
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None:
+        os.makedirs(self.location(path), mode=mode, exist_ok=True)
+
+    def remove(self, path: str) -> None:
+        target = self.location(path)
+        if os.path.isdir(target) and not os.path.islink(target):
+            import shutil
+
+            shutil.rmtree(target)
+        elif os.path.lexists(target):
+            os.unlink(target)
+
+    def which(self, program: str) -> str | None:
+        import shutil
+
+        return shutil.which(program, path=self.environment.get("PATH"))
+
+    def run(self, *command: str) -> CommandResult:
+        import subprocess
+
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(self.environment))
+        except FileNotFoundError as error:
+            return CommandResult(127, "", str(error))
+        return CommandResult(done.returncode, done.stdout, done.stderr)
+
+    def user_id(self) -> int:
+        return os.getuid()
+
+    def cpu_count(self) -> int:
+        return len(os.sched_getaffinity(0))
+
+    def port_in_use(self, port: int) -> bool:
+        import socket
+
+        family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+        try:
+            socket.create_server(("", port), family=family, dualstack_ipv6=family == socket.AF_INET6, reuse_port=False).close()
+        except OSError:
+            return True
+        return False
+
+    def resolve(self, name: str) -> list[str]:
+        import socket
+
+        return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+
+
+class DryRunHost:
+    """Reads a host, and writes to a folder instead of it.
+
+    ``folders`` names the folders of the host that are collapsed into the dry-run folder, as kubeadm does it:
+    ``/etc/kubernetes/pki/etcd/ca.crt`` becomes ``<folder>/etcd/ca.crt``.  What was written in this run is what is read.
+    """
+
+    dry_run = True
+
+    def __init__(self, host: Host, folder: str, folders: tuple[str, ...]) -> None:
+        self._host = host
+        self.folder = folder
+        # The longest prefix wins: pki and manifests are inside /etc/kubernetes.
+        self._folders = tuple(sorted((path.rstrip("/") for path in folders), key=len, reverse=True))
+        self._here = RealHost()
+        self.environment: Mapping[str, str] = host.environment
+
+    def location(self, path: str) -> str:
+        for prefix in self._folders:
+            if path == prefix or path.startswith(f"{prefix}/"):
+                return self.folder + path[len(prefix) :]
+        return self.folder + path
+
+    def hostname(self) -> str:
+        return self._host.hostname()
+
+    def now(self) -> datetime:
+        return self._host.now()
+
+    def addresses(self, interface: str) -> list[str]:
+        return self._host.addresses(interface)
+
+    def exists(self, path: str) -> bool:
+        return self._here.exists(self.location(path)) or self._host.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return self._here.is_dir(self.location(path)) or self._host.is_dir(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        return self._host.list_dir(path)
+
+    def read(self, path: str) -> bytes:
+        redirected = self.location(path)
+        return self._here.read(redirected) if self._here.exists(redirected) else self._host.read(path)
+
+    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        self._here.write(self.location(path), content, mode)
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None:
+        """A folder is made when a file is written into it; an empty one tells nobody anything."""
+
+    def remove(self, path: str) -> None:
+        redirected = self.location(path)
+        if self._here.exists(redirected):
+            self._here.remove(redirected)
+
+    def which(self, program: str) -> str | None:
+        return self._host.which(program)
+
+    def run(self, *command: str) -> CommandResult:
+        """Commands change the machine, so a dry run runs none; phases say what they would run."""
+        raise AssertionError(f"a dry run must not run {command[0]}")
+
+    def user_id(self) -> int:
+        return self._host.user_id()
+
+    def cpu_count(self) -> int:
+        return self._host.cpu_count()
+
+    def port_in_use(self, port: int) -> bool:
+        return self._host.port_in_use(port)
+
+    def resolve(self, name: str) -> list[str]:
+        return self._host.resolve(name)

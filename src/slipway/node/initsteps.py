@@ -1,0 +1,266 @@
+"""What each phase of ``init`` does: a few lines that call the part which knows how.
+
+Parts are imported when their phase runs, so that help and completion can read the tree of phases without them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.node import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from slipway.node.cluster import Cluster, Manifest
+    from slipway.node.context import NodeContext
+    from slipway.node.host import Host
+
+
+class InitOptions(msgspec.Struct, kw_only=True, frozen=True):
+    """What a command line asks for."""
+
+    text: str | None = None
+    """The content of ``--config``; None where there is no file."""
+    source: str = ""
+    overrides: Mapping[str, object] = msgspec.field(default_factory=dict)
+    """What flags say about the configuration, by the names of its fields."""
+    only: str = ""
+    """The phase to run alone, such as ``certs/ca``; empty for all."""
+    detect_cri: bool = True
+    kubeconfig_dir: str = paths.KUBERNETES_DIR
+    upload_certs: bool = False
+    skip_token_print: bool = False
+    skip_certificate_key_print: bool = False
+    print_manifest: bool = False
+
+
+class InitRun(msgspec.Struct, kw_only=True):
+    """What the phases of one ``init`` share."""
+
+    ctx: NodeContext
+    options: InitOptions
+    machine: Host
+    """The host as it is; in a dry run the context's one has the files of the run, too."""
+    skip_phases: tuple[str, ...] = ()
+    cluster: Cluster | None = None
+
+
+def preflight(state: InitRun) -> None:
+    from slipway.node.preflight import check, machine, workflows
+
+    ctx = state.ctx
+    ignored = {name.lower() for name in ctx.config.node_registration.ignore_preflight_errors}
+    ctx.progress.say("[preflight] Running pre-flight checks")
+    check.run([machine.privileged_user()], state.machine, ctx.progress, ignored)
+    check.run(workflows.init_checks(ctx.config, ctx.release), state.machine, ctx.progress, ignored)
+    if not ctx.host.dry_run:
+        raise not_yet("pulling the images", "the container runtime")
+    ctx.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
+
+
+def certificates(state: InitRun) -> None:
+    from slipway.node import pki
+
+    pki.announce_folder(state.ctx)
+
+
+def certificate(name: str, state: InitRun) -> None:
+    from slipway.node import pki
+
+    pki.ensure_certificate(state.ctx, name)
+
+
+def service_account_key(state: InitRun) -> None:
+    from slipway.node import pki
+
+    pki.ensure_service_account_key(state.ctx)
+
+
+def kubeconfigs(state: InitRun) -> None:
+    from slipway.node import kubeconfig
+
+    kubeconfig.announce_folder(state.ctx, state.options.kubeconfig_dir)
+
+
+def kubeconfig(name: str, state: InitRun) -> None:
+    from slipway.node import kubeconfig as files
+
+    files.ensure(state.ctx, name, state.options.kubeconfig_dir)
+
+
+def local_etcd(state: InitRun) -> None:
+    from slipway.node import dryrun, etcd
+
+    if state.ctx.config.cluster.etcd.external is None:
+        etcd.write_local(state.ctx)
+        dryrun.show_etcd(state.ctx)
+
+
+def control_plane(state: InitRun) -> None:
+    state.ctx.progress.say(f'[control-plane] Using manifest folder "{state.ctx.host.location(paths.MANIFESTS_DIR)}"')
+
+
+def component(name: str, state: InitRun) -> None:
+    from slipway.node import staticpods
+
+    staticpods.write(state.ctx, name)
+
+
+def kubelet_start(state: InitRun) -> None:
+    from slipway.node import kubelet, kubeletservice
+
+    ctx = state.ctx
+    if ctx.host.dry_run:
+        kubelet.write_files(ctx)
+        return
+    kubeletservice.stop(ctx)
+    kubelet.write_files(ctx)
+    ctx.progress.say("[kubelet-start] Starting the kubelet")
+    kubeletservice.restart(ctx)
+
+
+def wait_control_plane(state: InitRun) -> None:
+    from slipway.node import dryrun
+    from slipway.node.uploadconfig import KUBELET_GROUP
+
+    ctx = state.ctx
+    if ctx.host.dry_run:
+        dryrun.show_files(ctx, control_plane=True)
+    _cluster(state)
+    folder = ctx.host.location(paths.MANIFESTS_DIR)
+    ctx.progress.say(f'[wait-control-plane] Waiting for the kubelet to boot up the control plane as static Pods from directory "{folder}"')
+    dryrun.say_kubelet_wait(ctx.progress, ctx.config.cluster.component_configs[KUBELET_GROUP])
+    if not ctx.release.gate(ctx.config.cluster.feature_gates, "WaitForAllControlPlaneComponents"):
+        ctx.progress.say("[dryrun] Would wait for the API Server's /healthz endpoint to return 'ok'")
+
+
+def upload_kubeadm_config(state: InitRun) -> None:
+    from slipway.node import uploadconfig
+
+    cluster = _cluster(state)
+    state.ctx.progress.say('[upload-config] Storing the configuration used in ConfigMap "kubeadm-config" in the "kube-system" Namespace')
+    _apply(cluster, uploadconfig.kubeadm_config(state.ctx.config.cluster, state.ctx.release))
+
+
+def upload_kubelet_config(state: InitRun) -> None:
+    from slipway.node import markcontrolplane, uploadconfig
+
+    cluster = _cluster(state)
+    state.ctx.progress.say(
+        '[kubelet] Creating a ConfigMap "kubelet-config" in namespace kube-system with the configuration for the kubelets in the cluster'
+    )
+    _apply(cluster, uploadconfig.kubelet_config(state.ctx.config.cluster, state.ctx.release))
+    markcontrolplane.annotate_cri_socket(state.ctx, cluster)
+
+
+def upload_certs(state: InitRun) -> None:
+    from slipway.node import copycerts, uploadcerts
+
+    ctx = state.ctx
+    if not state.options.upload_certs:
+        ctx.progress.say("[upload-certs] Skipping phase. Please see --upload-certs")
+        return
+    cluster = _cluster(state)
+    ctx.config.certificate_key = ctx.config.certificate_key or copycerts.new_certificate_key()
+    uploadcerts.upload(ctx, cluster, ctx.config.certificate_key)
+    if not state.options.skip_certificate_key_print:
+        ctx.progress.say(f"[upload-certs] Using certificate key:\n{ctx.config.certificate_key}")
+
+
+def mark_control_plane(state: InitRun) -> None:
+    from slipway.node import markcontrolplane
+
+    markcontrolplane.mark(state.ctx, _cluster(state))
+
+
+def bootstrap_token(state: InitRun) -> None:
+    from slipway.node import clusterinfo, joincommand, kubeconfig, rbac, tokens
+
+    ctx, cluster = state.ctx, _cluster(state)
+    server, ca = joincommand.cluster_of(ctx, paths.ADMIN_CONF)
+    texts = [token.token for token in ctx.config.bootstrap_tokens]
+    if texts and not state.options.skip_token_print:
+        shown = f"token: {texts[0]}" if len(texts) == 1 else f"tokens: [{' '.join(texts)}]"
+        ctx.progress.say(f"[bootstrap-token] Using {shown}")
+    ctx.progress.say("[bootstrap-token] Configuring bootstrap tokens, cluster-info ConfigMap, RBAC Roles")
+    for token in ctx.config.bootstrap_tokens:
+        cluster.get("v1", "Secret", tokens.secret_name(token.token_id), tokens.NAMESPACE)
+        cluster.apply(tokens.secret(token, ctx.host.now()))
+    for words, manifests in rbac.for_joining_nodes(ctx.release):
+        ctx.progress.say(f"[bootstrap-token] Configured RBAC rules to {words}")
+        _apply(cluster, manifests)
+    ctx.progress.say('[bootstrap-token] Creating the "cluster-info" ConfigMap in the "kube-public" namespace')
+    cluster.apply(clusterinfo.config_map(clusterinfo.kubeconfig(server, kubeconfig.encoded(ca), ctx.release)))
+    _apply(cluster, clusterinfo.access())
+
+
+def enable_client_cert_rotation(state: InitRun) -> None:
+    from slipway.node import kubeletfinalize
+
+    kubeletfinalize.enable_client_cert_rotation(state.ctx)
+
+
+def addon(name: str, state: InitRun) -> None:
+    from slipway.api.machinery import goyaml
+    from slipway.node import coredns, kubeproxy
+
+    part: Any = {"coredns": coredns, "kube-proxy": kubeproxy}[name]
+    if not state.options.print_manifest:
+        part.install(state.ctx, _cluster(state))
+        return
+    for manifest in part.manifests(state.ctx):
+        state.ctx.progress.show(f"---\n{goyaml.dump(manifest)}")
+
+
+def show_join_command(state: InitRun) -> None:
+    from slipway.node import joincommand
+
+    ctx, options = state.ctx, state.options
+    server, ca = joincommand.cluster_of(ctx, paths.ADMIN_CONF)
+    pins = joincommand.pins_of(ca, paths.ADMIN_CONF)
+    for token in ctx.config.bootstrap_tokens:
+        join_control_plane = joincommand.control_plane(
+            server,
+            pins,
+            token.token,
+            ctx.config.certificate_key,
+            show_token=not options.skip_token_print,
+            show_certificate_key=not options.skip_certificate_key_print,
+        )
+        ctx.progress.show(
+            joincommand.farewell(
+                admin_conf=ctx.host.location(paths.ADMIN_CONF),
+                join_worker=joincommand.worker(server, pins, token.token, show_token=not options.skip_token_print),
+                join_control_plane=join_control_plane if ctx.config.cluster.control_plane_endpoint else "",
+                uploaded=options.upload_certs,
+            )
+        )
+
+
+def _cluster(state: InitRun) -> Cluster:
+    """The API server, reached with admin.conf, which therefore must be there."""
+    from slipway.node import joincommand
+    from slipway.node.cluster import DryRunCluster
+
+    if state.cluster is None:
+        if not state.ctx.host.dry_run:
+            raise not_yet("this phase", "a live cluster")
+        joincommand.cluster_of(state.ctx, paths.ADMIN_CONF)
+        state.cluster = DryRunCluster(state.ctx.progress, state.ctx.release)
+    return state.cluster
+
+
+def _apply(cluster: Cluster, manifests: list[Manifest]) -> None:
+    for manifest in manifests:
+        cluster.apply(manifest)
+
+
+def not_yet(what: str, needed: str) -> OperatorError:
+    return OperatorError(
+        f"{what} needs {needed}, which this version cannot talk to yet: add --dry-run, "
+        "or run one of the phases that need none (certs, kubeconfig, etcd, control-plane, kubelet-start)"
+    )

@@ -1,0 +1,133 @@
+"""The story of ``join``: a machine becomes a node of a cluster, or one more of its control planes.
+
+``PHASES`` is the story, from top to bottom; what a phase does is in joinsteps.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.node import joinsteps as steps
+from slipway.node import paths, phases
+from slipway.node.joinsteps import JoinOptions, JoinRun, is_control_plane
+from slipway.node.phases import Phase
+
+if TYPE_CHECKING:
+    from slipway.node.host import Host
+    from slipway.node.progress import Progress
+
+__all__ = ["PHASES", "JoinOptions", "JoinRun", "perform", "prepare", "run"]
+
+_ENDPOINT = "[api-server-endpoint]"
+
+# The flags of the phases' own sub-commands.
+_DISCOVERY = (
+    "discovery-file", "discovery-token", "discovery-token-ca-cert-hash", "discovery-token-unsafe-skip-ca-verification",
+    "tls-bootstrap-token", "token",
+)  # fmt: skip
+_LOCAL = ("apiserver-advertise-address", "apiserver-bind-port")
+_ROLE = ("config", "control-plane")
+_PREPARE = (*_ROLE, *_DISCOVERY, "dry-run")
+_ETCD = (*_ROLE, "node-name", "patches", "apiserver-advertise-address", "dry-run")
+
+# fmt: off
+PHASES: tuple[Phase[JoinRun], ...] = (
+    Phase(name="preflight", short="Check that this machine can join", run=steps.preflight, argument=_ENDPOINT,
+          flags=(*_PREPARE, *_LOCAL, "ignore-preflight-errors", "cri-socket", "node-name", "certificate-key")),
+    Phase(name="control-plane-prepare", short="Make what a new control plane needs on its disk", argument=_ENDPOINT,
+          flags=(*_PREPARE, *_LOCAL, "node-name", "certificate-key", "patches"), phases=(
+        Phase(name="download-certs", short="Fetch the shared certificates from the Secret kubeadm-certs", run=steps.download_certs,
+              applies=steps.fetches_certificates, argument=_ENDPOINT, flags=(*_PREPARE, "certificate-key")),
+        Phase(name="certs", short="Make the certificates of the new control plane", run=steps.certificates, applies=is_control_plane,
+              argument=_ENDPOINT, flags=(*_PREPARE, "apiserver-advertise-address", "node-name")),
+        Phase(name="kubeconfig", short="Write the kubeconfig files of the new control plane", run=steps.kubeconfigs,
+              applies=is_control_plane, argument=_ENDPOINT, flags=(*_PREPARE, "certificate-key")),
+        Phase(name="control-plane", short="Write the static Pods of the new control plane", run=steps.control_plane,
+              applies=is_control_plane, flags=(*_ROLE, *_LOCAL, "patches", "dry-run")),
+    )),
+    Phase(name="check-etcd", short="Check that the cluster's etcd is healthy", run=steps.check_etcd, applies=is_control_plane, hidden=True),
+    Phase(name="kubelet-start", short="Write the kubelet's settings and its bootstrap credentials, and start it", run=steps.kubelet_start,
+          argument=_ENDPOINT, flags=("config", "cri-socket", "node-name", *_DISCOVERY, "patches", "dry-run")),
+    Phase(name="etcd-join", short="Add a member of etcd on this node", run=steps.etcd_join, applies=is_control_plane, flags=_ETCD),
+    Phase(name="kubelet-wait-bootstrap", short="Wait for the kubelet to get its own credentials", run=steps.kubelet_wait_bootstrap,
+          flags=("config", "cri-socket", "dry-run")),
+    Phase(name="control-plane-join", short="Make this node one of the control planes", flags=_ETCD, phases=(
+        Phase(name="mark-control-plane", short="Label and taint this node as a control plane", run=steps.mark_control_plane,
+              applies=is_control_plane, flags=(*_ROLE, "node-name", "dry-run")),
+    )),
+    Phase(name="wait-control-plane", short="Wait for the control plane on this node to answer", run=steps.wait_control_plane,
+          applies=is_control_plane),
+)
+# fmt: on
+
+
+def run(options: JoinOptions, host: Host, progress: Progress) -> None:
+    """The whole command."""
+    perform(prepare(options, host, progress))
+
+
+def prepare(options: JoinOptions, host: Host, progress: Progress) -> JoinRun:
+    """Read the configuration; nothing is changed yet but for the folder of a dry run."""
+    from slipway.node import configuration, dryrun, machinedefaults
+
+    overrides = dict(options.overrides)
+    if not options.discovers:
+        if not host.exists(paths.ADMIN_CONF):
+            raise OperatorError(
+                f"File {paths.ADMIN_CONF} does not exists. "
+                "Please use 'kubeadm join phase control-plane-prepare' subcommands to generate it."
+            )
+        overrides["discovery.file.kubeConfigPath"] = paths.ADMIN_CONF
+    config, release = configuration.load_join(
+        host, options.text, overrides, progress, source=options.source, skip_cri_detection=not options.detect_cri
+    )
+    if config.control_plane is not None:
+        machinedefaults.verify_bind_address(config.control_plane.local_api_endpoint.advertise_address)
+    here = dryrun.host_for(host, dryrun.JOIN_VARIABLE, "kubeadm-join-dryrun", progress) if config.dry_run else host
+    return JoinRun(config=config, options=options, release=release, host=here, machine=host, progress=progress)
+
+
+def perform(state: JoinRun) -> None:
+    """Run the phases, and say what has become of the node."""
+    if not state.host.dry_run:
+        raise steps.not_yet("join")
+    phases.execute(PHASES, state, state.progress, only=state.options.only, skip=state.config.skip_phases)
+    if not state.options.only:
+        state.progress.show(_farewell(state))
+
+
+def _farewell(state: JoinRun) -> str:
+    if not is_control_plane(state):
+        return _WORKER_JOINED
+    external = steps.context(state).config.cluster.etcd.external is not None
+    etcd = "" if external else "* A new etcd member was added to the local/stacked etcd cluster."
+    return _CONTROL_PLANE_JOINED.format(etcd=etcd, admin_conf=paths.ADMIN_CONF)
+
+
+_WORKER_JOINED = """
+This node has joined the cluster:
+* Certificate signing request was sent to apiserver and a response was received.
+* The Kubelet was informed of the new secure connection details.
+
+Run 'kubectl get nodes' on the control-plane to see this node join the cluster.
+
+"""
+_CONTROL_PLANE_JOINED = """
+This node has joined the cluster and a new control plane instance was created:
+
+* Certificate signing request was sent to apiserver and approval was received.
+* The Kubelet was informed of the new secure connection details.
+* Control plane label and taint were applied to the new node.
+* The Kubernetes control plane instances scaled up.
+{etcd}
+
+To start administering your cluster from this node, you need to run the following as a regular user:
+
+\tmkdir -p $HOME/.kube
+\tsudo cp -i {admin_conf} $HOME/.kube/config
+\tsudo chown $(id -u):$(id -g) $HOME/.kube/config
+
+Run 'kubectl get nodes' to see this node join the cluster.
+
+"""

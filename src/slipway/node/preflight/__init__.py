@@ -1,0 +1,5 @@
+"""Preflight: what should hold on a machine before anything on it is changed.
+
+``check`` runs checks and tells the outcome; ``machine`` and ``proxies`` are the checks; ``workflows`` says which of them
+a command runs.
+"""

@@ -1,0 +1,80 @@
+"""How a run tells what it is doing: lines of text for a person, or one JSON object a line for a program."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Literal, Protocol
+
+import msgspec
+
+
+class PhaseEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase started, finished, was skipped, or failed."""
+
+    phase: str
+    event: Literal["started", "finished", "skipped", "failed"]
+    seconds: float
+    reason: str = ""
+
+
+class Progress(Protocol):
+    """Where a run reports to."""
+
+    def say(self, text: str) -> None:
+        """A line for the operator, such as ``[certs] Generating "ca" certificate and key``."""
+
+    def warn(self, text: str) -> None:
+        """Something that does not stop the run but should be looked at."""
+
+    def show(self, text: str) -> None:
+        """A block of output that is the point of the command (an object, a file, a join command), printed as it is."""
+
+    def phase(self, event: PhaseEvent) -> None:
+        """A step in the life of a phase."""
+
+
+class TextProgress:
+    """What a person reads: lines on standard output, warnings on standard error."""
+
+    def __init__(self, out: IO[str] | None = None, err: IO[str] | None = None) -> None:
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+
+    def say(self, text: str) -> None:
+        self._out.write(f"{text}\n")
+
+    def warn(self, text: str) -> None:
+        self._out.flush()
+        self._err.write(f"{text}\n")
+
+    def show(self, text: str) -> None:
+        self._out.write(text)
+
+    def phase(self, event: PhaseEvent) -> None:
+        """Phases introduce themselves by what they say."""
+
+
+class JsonProgress:
+    """What a program reads: every event is one JSON object on a line of its own."""
+
+    def __init__(self, out: IO[str] | None = None) -> None:
+        self._out = out or sys.stdout
+
+    def say(self, text: str) -> None:
+        self._emit({"event": "message", "text": text})
+
+    def warn(self, text: str) -> None:
+        self._emit({"event": "warning", "text": text})
+
+    def show(self, text: str) -> None:
+        self._emit({"event": "output", "text": text})
+
+    def phase(self, event: PhaseEvent) -> None:
+        fields = {"event": event.event, "phase": event.phase, "seconds": round(event.seconds, 6)}
+        if event.reason:
+            fields["reason"] = event.reason
+        self._emit(fields)
+
+    def _emit(self, fields: dict[str, object]) -> None:
+        self._out.write(msgspec.json.encode(fields).decode() + "\n")
+        self._out.flush()
