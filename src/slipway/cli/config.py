@@ -1,0 +1,129 @@
+"""``config``: print, check and migrate configuration files; list images."""
+
+from __future__ import annotations
+
+import sys
+
+from slipway.api.machinery.errors import OperatorError, UsageError
+from slipway.cli.overrides import config_text, feature_gates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.api.kubeadm.internal import InitConfiguration
+    from slipway.api.releases import Release
+    from slipway.cli.parser import Invocation
+
+_IMAGE_FIELDS = {"image-repository": "imageRepository", "kubernetes-version": "kubernetesVersion"}
+
+
+def print_init(call: Invocation) -> None:
+    _print_defaults(call, "init", call.texts("component-configs"))
+
+
+def print_join(call: Invocation) -> None:
+    _print_defaults(call, "join", [])
+
+
+def print_reset(call: Invocation) -> None:
+    _print_defaults(call, "reset", [])
+
+
+def print_upgrade(call: Invocation) -> None:
+    _print_defaults(call, "upgrade", [])
+
+
+def validate(call: Invocation) -> None:
+    from slipway.node import configfiles
+
+    text = _required_text(call, "config")
+    allowed = call.switch("allow-deprecated-api")
+    call.release = configfiles.validate(text, call.host, _warn, source=call.text("config"), allow_deprecated=allowed)
+    sys.stdout.write("ok\n")
+
+
+def migrate(call: Invocation) -> None:
+    text = _required_text(call, "old-config")
+    source = call.text("old-config")
+    if call.switch("strict-compat"):
+        from slipway.node import configfiles
+
+        migrated = configfiles.migrate_as_kubeadm(text, _acting(call), call.host, source=source, warn=_warn)
+    else:
+        from slipway.api.kubeadm.migrate import migrate as migrate_text
+
+        migrated, notes = migrate_text(text, source)
+        for note in notes:
+            # What only moved is as it was; that is for the curious.
+            if note.action != "moved" or call.verbosity >= 1:
+                _warn(str(note))
+    target = call.text("new-config")
+    if not target:
+        sys.stdout.write(migrated)
+        return
+    try:
+        call.host.write(target, migrated.encode(), 0o644)
+    except OSError as error:
+        raise OperatorError(f'failed to write the new configuration to the file "{target}": {error.strerror or error}') from None
+
+
+def images_list(call: Invocation) -> None:
+    from slipway.cli.printer import output_format, print_object
+    from slipway.node import images
+
+    chosen = output_format(call)
+    config, call.release = _load(call)
+    required = images.required(config.cluster, call.release)
+    fields = {"kind": "Images", "apiVersion": "output.kubeadm.k8s.io/v1alpha3", "images": required}
+    print_object(fields, chosen, "".join(f"{image}\n" for image in required))
+
+
+def images_pull(call: Invocation) -> None:
+    from slipway.cli.session import not_yet
+
+    raise not_yet("config images pull", "a container runtime")
+
+
+def schema(call: Invocation) -> None:
+    from slipway.api.kubeadm.schema import schema as json_schema
+    from slipway.cli.printer import print_object
+
+    print_object(json_schema(), "json", "")
+
+
+def _print_defaults(call: Invocation, kind: str, component_configs: list[str]) -> None:
+    from slipway.node import configfiles
+
+    call.release = _acting(call)
+    sys.stdout.write(configfiles.print_defaults(kind, component_configs, call.release, call.host))
+
+
+def _load(call: Invocation) -> tuple[InitConfiguration, Release]:
+    """The file's configuration, or the default one with what the flags say; where there is a file, it decides alone."""
+    from slipway.node import configuration, kubeversion
+    from slipway.node.progress import TextProgress
+
+    progress = TextProgress()
+    text = config_text(call)
+    fields: dict[str, object] = {}
+    if text is None:
+        fields = {field: call.text(name) for name, field in _IMAGE_FIELDS.items() if call.changed(name)}
+        release = kubeversion.acting_release(call.host.environment, str(fields.get("kubernetesVersion", "")))
+        fields["featureGates"] = feature_gates(call.text("feature-gates"), release, progress)
+    return configuration.load_init(call.host, text, fields, progress, source=call.config_path, skip_cri_detection=True)
+
+
+def _acting(call: Invocation) -> Release:
+    from slipway.node import kubeversion
+
+    return kubeversion.acting_release(call.host.environment)
+
+
+def _required_text(call: Invocation, flag: str) -> str:
+    text = config_text(call, flag)
+    if text is None:
+        raise UsageError(f"the --{flag} flag is mandatory")
+    return text
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,188 @@
+"""Every flag of every command, named once: the table that the parser, the help, the man pages and the completion read.
+
+Names, types and defaults are kubeadm's; the words are ours.  A flag whose default depends on the command has a second
+entry, ``name:variant``.  Nothing is imported here: ``slipway version`` pays for this module.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Kind = Literal["bool", "string", "strings", "int", "int32", "duration", "Level", "moduleSpec", "pairs"]
+    Completion = tuple[str, ...] | Literal["file", "dir", "phases", ""]
+
+
+class Flag:
+    """A flag as pflag knows it; ``default`` is the text that the help shows, empty for the zero value."""
+
+    __slots__ = ("completes", "default", "deprecated", "help", "hidden", "kind", "name", "shorthand")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        text: str,
+        *,
+        default: str = "",
+        short: str = "",
+        completes: Completion = "",
+        deprecated: str = "",
+        hidden: bool = False,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.help = text
+        self.default = default
+        self.shorthand = short
+        self.completes = completes
+        self.deprecated = deprecated
+        """Where it is not empty the flag still works, says this when used, and is hidden."""
+        self.hidden = hidden or bool(deprecated)
+        """Whether it is left out of help and completion."""
+
+    @property
+    def value_without_argument(self) -> str:
+        """What ``--flag`` without a value means; empty where a value must follow."""
+        return "true" if self.kind == "bool" else ""
+
+
+_FORMATS = ("text", "json", "yaml", "kyaml")
+_KUBECONFIG = "/etc/kubernetes/admin.conf"
+
+
+def _extra_args(name: str, component: str, field: str) -> Flag:
+    return Flag(
+        name,
+        "pairs",
+        f"Extra flags for the {component}, as name=value pairs",
+        deprecated=f"use 'ClusterConfiguration.{field}.extraArgs' instead. This flag will be removed in a future version",
+    )
+
+
+_ALL = (
+    Flag("add-dir-header", "bool", "Show the folder of the source file in log lines (of kubeadm 1.33; without effect)", hidden=True),
+    Flag("allow-deprecated-api", "bool", "Do not warn about API versions that are deprecated"),
+    Flag("allow-experimental-api", "bool", "Accept API versions that are experimental and not released"),
+    Flag("allow-experimental-upgrades", "bool", "Also offer and allow alpha, beta and release-candidate versions as the target"),
+    Flag("allow-missing-template-keys", "bool", "Let templates name fields that are not there (accepted, without effect)", default="true"),
+    Flag("allow-release-candidate-upgrades", "bool", "Also offer and allow release-candidate versions as the target"),
+    Flag(
+        "apiserver-advertise-address",
+        "string",
+        "IP address that this node's API server announces; default: that of the default route's interface",
+    ),
+    Flag("apiserver-bind-port", "int32", "Port that the API server of this node listens on", default="6443"),
+    Flag("apiserver-cert-extra-sans", "strings", "More names and IP addresses for the API server's serving certificate"),
+    _extra_args("apiserver-extra-args", "API server", "apiServer"),
+    Flag("cert-dir", "string", "Folder of the certificates and keys", default="/etc/kubernetes/pki", completes="dir"),
+    Flag("certificate-key", "string", "Key (64 hex digits) that encrypts the shared certificates in the Secret kubeadm-certs"),
+    Flag("certificate-renewal", "bool", "Renew the certificates of the components that are upgraded", default="true"),
+    Flag("cleanup-tmp-dir", "bool", "Also empty /etc/kubernetes/tmp, where upgrades keep their backups"),
+    Flag("client-name", "string", "Name of the user: the CN of the client certificate"),
+    Flag(
+        "component-configs",
+        "strings",
+        "Also print the defaults of these component configurations",
+        completes=("KubeletConfiguration", "KubeProxyConfiguration"),
+    ),
+    Flag("config", "string", "Configuration file (kubeadm.k8s.io)", completes="file"),
+    Flag("context-lines", "int", "Lines of context around each difference", default="3", short="c"),
+    Flag("control-plane", "bool", "Make this node another control plane"),
+    Flag(
+        "control-plane-endpoint", "string", "Stable address of the whole control plane: an IP address or a DNS name, with or without a port"
+    ),
+    _extra_args("controller-manager-extra-args", "controller manager", "controllerManager"),
+    Flag("cri-socket", "string", "Socket of the container runtime; default: the one that is found on this machine", completes="file"),
+    Flag("description", "string", "What the token is for, for people"),
+    Flag("discovery-file", "string", "File or URL with the kubeconfig from which the cluster is known", completes="file"),
+    Flag("discovery-token", "string", "Token that proves the cluster's identity to this node"),
+    Flag("discovery-token-ca-cert-hash", "strings", "Accept only cluster CAs with one of these public keys, each as <type>:<value>"),
+    Flag(
+        "discovery-token-unsafe-skip-ca-verification",
+        "bool",
+        "Accept whichever cluster CA is offered: insecure where others reach the network",
+    ),
+    Flag("dry-run", "bool", "Change nothing; show what would be done"),
+    Flag("etcd-upgrade", "bool", "Upgrade etcd too", default="true"),
+    Flag("feature-gates", "string", "Features to switch, as Name=true|false, comma-separated"),
+    Flag("force", "bool", "Ask no questions, and go on where that can lose something", short="f"),
+    Flag(
+        "groups",
+        "strings",
+        "Groups that a client with this token belongs to; each begins with system:bootstrappers:",
+        default="[system:bootstrappers:kubeadm:default-node-token]",
+    ),
+    Flag("help", "bool", "Show this help", short="h"),
+    Flag("ignore-preflight-errors", "strings", "Preflight checks whose errors become warnings, such as Swap; 'all' for every check"),
+    Flag("image-repository", "string", "Registry from which the images of the control plane come", default="registry.k8s.io"),
+    Flag("kubeconfig", "string", "Kubeconfig for talking to the cluster", default=_KUBECONFIG, completes="file"),
+    Flag("kubeconfig-dir", "string", "Folder of the kubeconfig files", default="/etc/kubernetes", completes="dir"),
+    Flag(
+        "kubernetes-version",
+        "string",
+        "Kubernetes version of the control plane, such as v1.36.3, or a label such as stable-1",
+        default="stable-1",
+    ),
+    Flag("new-config", "string", "File for the migrated configuration; default: standard output", completes="file"),
+    Flag("node-name", "string", "Name of this node; default: its host name"),
+    Flag("old-config", "string", "Configuration file to migrate", completes="file"),
+    Flag("org", "strings", "Organizations of the user: the O of the client certificate, and so its groups"),
+    Flag("output", "string", "Output format", default="text", short="o", completes=_FORMATS),
+    Flag("output:version", "string", "Output format: yaml, json or short", short="o", completes=("yaml", "json", "short")),
+    Flag(
+        "output:events",
+        "string",
+        "What to print while running: text, or json for one event a line",
+        default="text",
+        short="o",
+        completes=("text", "json"),
+    ),
+    Flag(
+        "patches",
+        "string",
+        "Folder with patches for what is generated, as target[suffix][+type].yaml or .json: kube-apiserver0+merge.yaml. "
+        "Targets: kube-apiserver, kube-controller-manager, kube-scheduler, etcd, kubeletconfiguration, corednsdeployment. "
+        "Types: strategic (default), merge, json",
+        completes="dir",
+    ),
+    Flag("pod-network-cidr", "string", "Address range of Pods; where set, every node gets its share of it"),
+    Flag("print-config", "bool", "Print the configuration that the upgrade will use"),
+    Flag("print-join-command", "bool", "Print the whole join command instead of the token alone"),
+    Flag("print-manifest", "bool", "Print the add-on's manifests instead of installing them"),
+    Flag("rootfs", "string", "Folder that stands for / of the machine to work on", completes="dir"),
+    _extra_args("scheduler-extra-args", "scheduler", "scheduler"),
+    Flag("service-cidr", "string", "Address range of Services", default="10.96.0.0/12"),
+    Flag("service-dns-domain", "string", "DNS domain of Services", default="cluster.local"),
+    Flag("show-managed-fields", "bool", "Keep managedFields in JSON and YAML output (accepted, without effect)"),
+    Flag("skip-certificate-key-print", "bool", "Do not print the key that encrypts the shared certificates"),
+    Flag("skip-headers", "bool", "Leave headers out of log lines (of kubeadm 1.33; without effect)", hidden=True),
+    Flag("skip-phases", "strings", "Phases to leave out, such as addon/kube-proxy", completes="phases"),
+    Flag("skip-token-print", "bool", "Do not print the bootstrap token"),
+    Flag("strict-compat", "bool", "Migrate exactly as the kubeadm that is acted as would, with its version gate and its losses"),
+    Flag("tls-bootstrap-token", "string", "Token with which the kubelet asks for its certificate"),
+    Flag("token", "string", "Bootstrap token, as abcdef.0123456789abcdef"),
+    Flag("token:discovery", "string", "Bootstrap token for both discovery and TLS bootstrap"),
+    Flag("token:user", "string", "Authenticate with this token instead of a client certificate"),
+    Flag("token-ttl", "duration", "Life of the token, such as 2h; 0 for a token that never expires", default="24h0m0s"),
+    Flag("ttl", "duration", "Life of the token, such as 2h; 0 for a token that never expires", default="24h0m0s"),
+    Flag("cert-dir:request", "string", "Folder for the keys and requests of the certificates", completes="dir"),
+    Flag("upload-certs", "bool", "Keep the shared certificates, encrypted, in the cluster, so that further control planes can join"),
+    Flag(
+        "usages", "strings", "What the token may be used for", default="[signing,authentication]", completes=("signing", "authentication")
+    ),
+    Flag("v", "Level", "How much to tell: 0 to 10", short="v"),
+    Flag("validity-period", "duration", "Life of the client certificate", default="8760h0m0s"),
+    Flag("vmodule", "moduleSpec", "Log level by source file, as pattern=N (accepted, without effect)"),
+    Flag("yes", "bool", "Ask no questions", short="y"),
+)
+
+
+def _named(flag: Flag) -> tuple[str, Flag]:
+    key = flag.name
+    flag.name = key.partition(":")[0]
+    return key, flag
+
+
+FLAGS: dict[str, Flag] = dict(map(_named, _ALL))

@@ -1,0 +1,25 @@
+"""``kubeconfig user``: a kubeconfig for another user, on standard output."""
+
+from __future__ import annotations
+
+import sys
+
+from slipway.cli.session import node_context
+from slipway.node import kubeconfig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.parser import Invocation
+
+
+def user(call: Invocation) -> None:
+    ctx = node_context(call, {})
+    text = kubeconfig.user(
+        ctx,
+        client_name=call.text("client-name"),
+        organizations=tuple(call.texts("org")),
+        token=call.text("token"),
+        validity=call.duration("validity-period"),
+    )
+    # kubeadm ends a kubeconfig with an empty line.
+    sys.stdout.write(f"{text}\n")

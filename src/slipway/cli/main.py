@@ -1,0 +1,95 @@
+"""The ``slipway`` program: finds the command, runs it, and turns what goes wrong into a sentence and an exit code.
+
+A command's module is imported when it is the one that runs; this module must stay cheap.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.parser import Invocation
+    from slipway.node.host import Host
+
+_PROGRAMS = ("slipway", "kubeadm")
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+
+def entry() -> None:
+    """The program.  A process that lives for milliseconds has no use for collecting cycles, nor for taking itself apart at the end."""
+    import gc
+
+    gc.disable()
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main(argv: list[str] | None = None, host: Host | None = None) -> int:
+    """Run a command line; ``host`` stands for the machine in tests."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv, host)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has left; as with a C program, that ends this one.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except OSError as error:
+        sys.stderr.write(f"error: the output could not be written: {error.strerror}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return _INTERRUPTED
+    return code
+
+
+def program_name() -> str:
+    """The name that the program was called by: nodes may know it as kubeadm."""
+    called = sys.argv[0].rpartition("/")[2] if sys.argv else ""
+    return next((name for name in _PROGRAMS if called.endswith(name)), _PROGRAMS[0])
+
+
+def _run(argv: list[str], host: Host | None) -> int:
+    from slipway.cli.commands import build
+    from slipway.cli.parser import Invocation, check_arguments, find, parse
+
+    root = build(program_name())
+    invocation = Invocation(root.name, root)
+    try:
+        command, rest = find(root, argv)
+        invocation = Invocation(root.name, command)
+        invocation.host_override = host
+        parse(invocation, rest)
+        for warning in invocation.warnings:
+            sys.stderr.write(f"{warning}\n")
+        if invocation.switch("help") or (command is root and not invocation.arguments):
+            _help(invocation)
+            return 0
+        check_arguments(invocation)
+        if not command.run:
+            _help(invocation)
+            raise _subcommand_required()
+        command.function()(invocation)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        from slipway.cli.failure import report
+
+        return report(error, invocation)
+    return 0
+
+
+def _help(invocation: Invocation) -> None:
+    from slipway.cli.help import command_help
+
+    sys.stdout.write(command_help(invocation.program, invocation.command))
+
+
+def _subcommand_required() -> Exception:
+    from slipway.api.machinery.errors import UsageError
+
+    # kubeadm's text begins with an empty line, which sets it off from the help.
+    return UsageError("\nerror: subcommand is required")

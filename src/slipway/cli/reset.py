@@ -1,0 +1,28 @@
+"""``reset`` and ``reset phase …``: flags in, the workflow of slipway.node.reset out."""
+
+from __future__ import annotations
+
+from slipway.api.kubeadm.validation import refuse_mixed_arguments
+from slipway.cli import overrides
+from slipway.cli.session import progress_for
+from slipway.node import reset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.parser import Invocation
+
+
+def run(call: Invocation) -> None:
+    progress = progress_for(call)
+    refuse_mixed_arguments(call.given)
+    options = reset.ResetOptions(
+        text=overrides.config_text(call),
+        source=call.config_path,
+        overrides=overrides.reset_overrides(call),
+        only=call.command.phase,
+        # A phase without --cri-socket does not care which runtime there is.
+        detect_cri="cri-socket" in call.flags,
+    )
+    state = reset.prepare(options, call.host, progress)
+    call.release = state.release
+    reset.perform(state)
