@@ -90,9 +90,15 @@ def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     command = [*_SLIPWAY, "config", "validate", "--config", str(fifo)]
     # Opening succeeds when the program has opened its end; it then waits for a text that never comes.
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, fifo.open("wb"):
+    # A shell starts what runs in its background with SIGINT ignored, and that would be passed on.
+    with (
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        ) as process,
+        fifo.open("wb"),
+    ):
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate()
+        _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + signal.SIGINT, "interrupted\n")
 
 
