@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: install install-dev test lint demo bench golden lock clean
+.PHONY: install install-dev test e2e e2e-smoke lint demo bench golden lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: .venv/.installed
@@ -29,6 +29,14 @@ endef
 
 test: install-dev
 	$(DEV)/pytest -n auto
+
+# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap and, while the cache is cold, Go.
+e2e: install-dev
+	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist
+
+# One control plane and one worker.
+e2e-smoke: install-dev
+	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist -m smoke
 
 lint: install-dev
 	$(DEV)/ruff check .

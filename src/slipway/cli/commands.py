@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slipway.cli.labtree import LAB
 from slipway.cli.tree import Command
 
 _PRINTER = ("output", "allow-missing-template-keys", "show-managed-fields")
@@ -278,6 +279,7 @@ def build(program: str) -> Command:
             _INIT,
             _JOIN,
             _KUBECONFIG,
+            LAB,
             Command(
                 "man",
                 "Write man pages into a folder",

@@ -176,6 +176,24 @@ _ALL = (
     Flag("validity-period", "duration", "Life of the client certificate", default="8760h0m0s"),
     Flag("vmodule", "moduleSpec", "Log level by source file, as pattern=N (accepted, without effect)"),
     Flag("yes", "bool", "Ask no questions", short="y"),
+    # Those of `lab`.
+    Flag("bridge", "string", "Name of the lab's bridge; default: one that is free"),
+    Flag("console", "bool", "Show what the host wrote to its console instead of its journal"),
+    Flag("folder", "string", "Folder that has the programs", completes="dir"),
+    Flag("follow", "bool", "Go on showing what is added"),
+    Flag("host-range", "string", "Address range of the hosts, a /24; default: one that is free"),
+    Flag("hosts", "int", "How many hosts", default="3"),
+    Flag("image", "string", "OS image: its name, such as v1.35.4 or v1.35.4-kubeadm, or the beginning of its digest"),
+    Flag("kubernetes-version:lab", "string", "Kubernetes version, such as v1.35.4"),
+    Flag("lab", "string", "Name of the lab", default="default"),
+    Flag("lines", "int", "How many lines, counted from the end; default: all", default="0"),
+    Flag("list", "bool", "Show what is in the cache"),
+    Flag("node-tool", "string", "What `kubeadm` is in the image", default="slipway", completes=("slipway", "kubeadm")),
+    Flag("output:list", "string", "Output format: text or json", default="text", short="o", completes=("text", "json")),
+    Flag("pod-range", "string", "Address range of Pods, a /16; default: one that is free"),
+    Flag("prune", "bool", "Free the cache of everything but the versions that are named"),
+    Flag("unit", "string", "Only the log of this unit"),
+    Flag("user-data", "string", "File with what cloud-init does at the first boot", completes="file"),
 )
 
 
