@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint demo bench golden lock clean
+.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab golden lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: .venv/.installed
@@ -51,6 +51,10 @@ demo: install
 bench: install
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
+
+# The lab's figures: needs root.  `make bench-lab ARGS=--cold` also builds every component from nothing.
+bench-lab: install
+	$(BIN)/python tests/bench/lab.py $(ARGS)
 
 # Pins every dependency with its hashes; no address of a package index gets into the files.
 LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
