@@ -78,8 +78,7 @@ def build(
     progress: Progress,
 ) -> OSImage:
     """The image of a Kubernetes version with the programs in ``components`` and the container images in ``archives``."""
-    if node_tool not in get_args(NodeTool):
-        raise OperatorError(f"there is no node tool {node_tool!r}: use {' or '.join(get_args(NodeTool))}")
+    check_node_tool(node_tool)
     release = release_for(Version.parse(version))
     missing = [program for program in _REQUIRED if program not in components]
     if missing:
@@ -107,6 +106,11 @@ def build(
             _settle(work, target)
             progress.say(f"[os] Built the image {name}: {digest[:16]}")
     return find(digest)
+
+
+def check_node_tool(name: str) -> None:
+    if name not in get_args(NodeTool):
+        raise OperatorError(f"there is no node tool {name!r}: use {' or '.join(get_args(NodeTool))}")
 
 
 def list_images() -> list[OSImage]:

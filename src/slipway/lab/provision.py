@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def build_image(version: str, *, node_tool: NodeTool, folder: Path | None, progress: Progress) -> OSImage:
     """An OS image with everything that a node of this version needs, the control plane's images included."""
+    osimage.check_node_tool(node_tool)  # first: programs can take minutes
     obtained = components.obtain(version, programs.PROGRAMS, folder=folder, progress=progress)
     base = osbase.ensure(progress)
     images = archives.build(version, obtained, rootfs=base)
