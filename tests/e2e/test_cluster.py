@@ -131,8 +131,8 @@ def cluster(lab: LabCommands) -> LabCommands:
     pods = ".".join(hosts["host-1"]["podRange"].split(".")[:2]) + ".0.0/16"
     settle(lab, "host-1", "host-2")
     config = CONFIG.format(key=CERTIFICATE_KEY, token=TOKEN, address=address, version=VERSION, pods=pods)
-    lab.on("host-1", "cat > /root/kubeadm.yaml", stdin=config)
-    lab.on("host-1", "kubeadm init --config /root/kubeadm.yaml --upload-certs --ignore-preflight-errors=all")
+    lab.on("host-1", "cat > /srv/kubeadm.yaml", stdin=config)
+    lab.on("host-1", "kubeadm init --config /srv/kubeadm.yaml --upload-certs --ignore-preflight-errors=all")
     join(lab, "host-2")
     return lab
 

@@ -33,7 +33,7 @@ def test_a_reboot_into_a_staged_image_runs_the_new_kubelet_with_its_state_cleare
     assert lab.on("host-1", "kubelet --version").strip() == f"Kubernetes {OLD}"
     for folder in STATE:
         lab.on("host-1", f"mkdir -p {folder} && touch {folder}/of-the-old-cluster")
-    lab.on("host-1", "touch /root/kept /var/lib/slipway-lab/clear-state")
+    lab.on("host-1", "touch /srv/kept /var/lib/slipway-lab/clear-state")
     lab.on("host-1", f"elemental upgrade --reboot=false --system {NEW}")
     assert lab.hosts()["host-1"]["stagedImage"] == NEW
 
@@ -43,7 +43,7 @@ def test_a_reboot_into_a_staged_image_runs_the_new_kubelet_with_its_state_cleare
     assert lab.hosts()["host-1"]["version"] == NEW
     left = lab.on("host-1", f"ls {' '.join(f'{folder}/of-the-old-cluster' for folder in STATE)} 2>/dev/null", check=False)
     assert left == ""
-    assert lab.on("host-1", "ls /root/kept /var/lib/slipway-lab").split() == ["/root/kept", "/var/lib/slipway-lab:"]
+    assert lab.on("host-1", "ls /srv/kept /var/lib/slipway-lab").split() == ["/srv/kept", "/var/lib/slipway-lab:"]
 
 
 def test_slipway_is_the_kubeadm_of_its_image(lab: LabCommands) -> None:

@@ -280,7 +280,7 @@ def _introduce(lab: Lab, new: HostRecord) -> None:
         leader = lab.status(host.name).leader
         if host.name == new.name or not _is_alive(leader) or leader is None:
             continue
-        path = Path(f"/proc/{leader.pid}/root/etc/hosts")
+        path = Path("/proc", str(leader.pid), "root", "etc", "hosts")
         path.write_text(hostfiles.hosts_file(path.read_text(), host, everyone))
 
 
