@@ -51,6 +51,8 @@ demo: install
 bench: install
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
+	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then $(BIN)/python tests/bench/lab.py; \
+	else echo "The lab was not measured: that needs root and systemd-nspawn (package systemd-container)."; fi
 
 # The lab's figures: needs root.  `make bench-lab ARGS=--cold` also builds every component from nothing.
 bench-lab: install
