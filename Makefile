@@ -59,8 +59,7 @@ bench-lab: install
 	$(BIN)/python tests/bench/lab.py $(ARGS)
 
 # Pins every dependency with its hashes; no address of a package index gets into the files.
-LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	--no-emit-trusted-host --no-emit-find-links --no-header pyproject.toml
+LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-options --no-header pyproject.toml
 lock:
 	$(PYTHON) -m venv .lock-venv
 	.lock-venv/bin/pip install --quiet pip-tools

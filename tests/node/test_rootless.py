@@ -56,11 +56,6 @@ def test_a_second_time_changes_nothing() -> None:
     assert accounts.ensured(LOGIN_DEFS, made.passwd, made.group) == made
 
 
-def test_accounts_are_removed_and_others_stay() -> None:
-    assert accounts.removed(PASSWD) == "root:x:0:0:::/bin/bash\n"
-    assert accounts.removed(GROUP) == "root:x:0:root\n"
-
-
 @pytest.mark.parametrize(
     ("login_defs", "first_user", "first_group"),
     [

@@ -50,11 +50,6 @@ def ensured(login_defs: str, passwd: str, group: str) -> Accounts:
     )
 
 
-def removed(text: str) -> str:
-    """A file of accounts without those that are made here."""
-    return "\n".join(line for line in text.split("\n") if line.partition(":")[0] not in _GROUPS)
-
-
 def _limits(login_defs: str) -> dict[str, int]:
     limits = dict(_LIMITS)
     for number, line in enumerate(login_defs.split("\n"), 1):

@@ -103,11 +103,5 @@ def checksum(config_map: Mapping[str, Any]) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def is_generated(config_map: Mapping[str, Any]) -> bool:
-    """Whether a ConfigMap carries the checksum of what is in it, so that no user changed it."""
-    annotations = config_map.get("metadata", {}).get("annotations") or {}
-    return HASH_ANNOTATION in annotations and annotations[HASH_ANNOTATION] == checksum(config_map)
-
-
 def _without_type(value: dict[str, Any]) -> dict[str, Any]:
     return {name: item for name, item in value.items() if name not in ("apiVersion", "kind")}
