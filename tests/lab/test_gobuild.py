@@ -78,8 +78,8 @@ def test_kubernetes_program_is_built_through_the_wrapper_and_stamped_with_its_ve
 @pytest.mark.parametrize(
     ("program", "version", "required", "package", "main"),
     [
-        ("etcd", "v3.6.6", ["go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdctl/v3"], "./etcd", "etcd/main.go"),
-        ("etcdctl", "v3.6.6", ["go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdctl/v3"], "./etcdctl", "etcdctl/main.go"),
+        ("etcd", "v3.6.6", ["go.etcd.io/etcd/server/v3"], "./etcd", "etcd/main.go"),
+        ("etcdctl", "v3.6.6", ["go.etcd.io/etcd/etcdctl/v3"], "./etcdctl", "etcdctl/main.go"),
         ("coredns", "v1.13.1", ["github.com/coredns/coredns"], "github.com/coredns/coredns", None),
         ("pause", "3.10.1", [], ".", "main.go"),
     ],

@@ -184,6 +184,7 @@ _ALL = (
     Flag("host-range", "string", "Address range of the hosts, a /24; default: one that is free"),
     Flag("hosts", "int", "How many hosts", default="3"),
     Flag("image", "string", "OS image: its name, such as v1.35.4 or v1.35.4-kubeadm, or the beginning of its digest"),
+    Flag("images-only", "bool", "Load the container images, and leave the programs as they are"),
     Flag("kubernetes-version:lab", "string", "Kubernetes version, such as v1.35.4"),
     Flag("lab", "string", "Name of the lab", default="default"),
     Flag("lines", "int", "How many lines, counted from the end; default: all", default="0"),

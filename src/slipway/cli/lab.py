@@ -123,6 +123,15 @@ def host_exec(call: Invocation) -> None:
         raise SystemExit(code)
 
 
+def host_install(call: Invocation) -> None:
+    from slipway.lab import hostinstall, osimage
+
+    lab, name, image, progress = _lab(call), _host_name(call), osimage.find(call.text("image")), TextProgress()
+    hostinstall.install_images(lab, name, image, progress)
+    if not call.switch("images-only"):
+        hostinstall.install_programs(lab, name, image, progress)
+
+
 def host_list(call: Invocation) -> None:
     from slipway.lab import hosts
 

@@ -37,6 +37,17 @@ LAB = Command(
                 _host("cut", "Drop a host's network link"),
                 _host("delete", "Remove a host and all that it has"),
                 Command("exec", "Run a command in a host", run="lab:host_exec", argument="NAME -- COMMAND…", max_arguments=None),
+                Command(
+                    "install",
+                    "Bring the Kubernetes version of another OS image to a host that runs, for an upgrade in place",
+                    run="lab:host_install",
+                    argument="NAME",
+                    max_arguments=1,
+                    flags=("image", "images-only"),
+                    required=("image",),
+                    long="Loads the container images of the OS image into containerd and replaces kubelet, kubectl and the real kubeadm. "
+                    "A kubelet that runs stays the old one until it is restarted.",
+                ),
                 Command("list", "List the hosts", run="lab:host_list", flags=("output:list",)),
                 Command(
                     "logs",

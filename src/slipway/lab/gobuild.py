@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KUBERNETES = "k8s.io/kubernetes"
-_ETCD = ("go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdctl/v3")
+_ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdctl/v3"}
 _COREDNS = "github.com/coredns/coredns"
 _SOURCES = Path(__file__).parent / "gosource"
 
@@ -94,11 +94,10 @@ def build(program: str, version: str, *, cache: Path | None = None, on_package: 
 def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
     match programs.project_of(program):
         case "etcd":
-            sources = [_module_source(go, module, version) for module in _ETCD]
-            sums = sorted({line for source in sources for line in (source / "go.sum").read_text().splitlines()})
-            go_mod = _go_mod((sources[0] / "go.mod").read_text(), _ETCD, version)
+            source = _module_source(go, _ETCD[program], version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_ETCD[program]], version)
             main = {f"{program}/main.go": (_SOURCES / f"{program}.go").read_text()}
-            return Wrapper(files={"go.mod": go_mod, "go.sum": "\n".join(sums) + "\n", **main}, package=f"./{program}")
+            return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text(), **main}, package=f"./{program}")
         case "coredns":
             source = _module_source(go, _COREDNS, version)
             go_mod = _go_mod((source / "go.mod").read_text(), [_COREDNS], version)

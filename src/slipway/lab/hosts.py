@@ -130,7 +130,8 @@ def wait_running(lab: Lab, name: str, *, patience: float = BOOT_PATIENCE, after_
     def is_up() -> bool:
         status = lab.status(name)
         if not _is_supervised(status):
-            raise OperatorError(f"the host {name} did not boot: {status.message or 'its launcher died'}{_last_words(lab, name)}")
+            words = _last_words(lab, name)
+            raise OperatorError(f"the host {name} did not boot: {status.message or 'its launcher died'}{_likely_cause(words)}{words}")
         return status.phase == "running" and status.boots > after_boot
 
     if not _wait(is_up, patience):
@@ -167,14 +168,14 @@ def restart(lab: Lab, name: str, progress: Progress, *, patience: float = BOOT_P
 
 def execute(lab: Lab, name: str, command: Sequence[str]) -> int:
     """Run a program in a host with this program's own input and output; its exit code."""
-    done = subprocess.run(_entering(lab, name, command), check=False)
+    done = subprocess.run(entering(lab, name, command), check=False)
     return done.returncode if done.returncode >= 0 else 128 - done.returncode
 
 
 def capture(lab: Lab, name: str, command: Sequence[str], *, stdin: str = "", patience: float | None = None) -> CommandResult:
     """Run a program in a host; its exit code and output."""
     try:
-        done = subprocess.run(_entering(lab, name, command), input=stdin, capture_output=True, text=True, check=False, timeout=patience)
+        done = subprocess.run(entering(lab, name, command), input=stdin, capture_output=True, text=True, check=False, timeout=patience)
     except subprocess.TimeoutExpired as error:
         raise OperatorError(f"`{' '.join(command)}` on the host {name} has not ended within {patience:g} s") from error
     return CommandResult(done.returncode, done.stdout, done.stderr)
@@ -284,10 +285,16 @@ def _introduce(lab: Lab, new: HostRecord) -> None:
         path.write_text(hostfiles.hosts_file(path.read_text(), host, everyone))
 
 
-def _entering(lab: Lab, name: str, command: Sequence[str]) -> list[str]:
-    leader = _running_status(lab, name).leader
-    assert leader is not None
-    return nspawn.enter_command(leader.pid, command, os.environ)
+def entering(lab: Lab, name: str, command: Sequence[str]) -> list[str]:
+    """The command that runs another one in a host."""
+    return nspawn.enter_command(leader(lab, name), command, os.environ)
+
+
+def leader(lab: Lab, name: str) -> int:
+    """The PID 1 of a host that runs, as this machine numbers it."""
+    found = _running_status(lab, name).leader
+    assert found is not None
+    return found.pid
 
 
 def _running_status(lab: Lab, name: str) -> Status:
@@ -313,6 +320,17 @@ def _wait(condition: Callable[[], bool], patience: float) -> bool:
             return False
         time.sleep(_LOOK_AGAIN)
     return True
+
+
+def _likely_cause(words: str) -> str:
+    """systemd says nothing more where the machine has no inotify instance left for it."""
+    if "Failed to allocate manager object" not in words:
+        return ""
+    limit = Path("/proc/sys/fs/inotify/max_user_instances").read_text().strip()
+    return (
+        f"\n  The likely cause: every host takes about 15 inotify instances, and this machine allows {limit} of them. "
+        "Take another lab down, or raise fs.inotify.max_user_instances with sysctl"
+    )
 
 
 def _last_words(lab: Lab, name: str) -> str:

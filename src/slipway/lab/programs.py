@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from slipway.api.releases import Release
 
 _ANSWER_SECONDS = 10
+# etcd's server and its client are modules of their own, and not every patch has both; a client serves every patch of its minor.
+_ETCDCTL = {"v3.5.24": "v3.5.35"}
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -72,7 +74,8 @@ def wanted_version(name: str, release: Release) -> str:
     match project_of(name):
         case "etcd":
             # The image's tag counts its own rebuilds after a dash.
-            return "v" + release.etcd_version.partition("-")[0]
+            version = "v" + release.etcd_version.partition("-")[0]
+            return _ETCDCTL.get(version, version) if name == "etcdctl" else version
         case "coredns":
             return release.coredns_version
         case "pause":
