@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from slipway.lab import kernelsettings
+
 
 class LabCommands:
     """``slipway lab`` on one lab."""
@@ -46,7 +48,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     rules: frozenset[str]
     cgroups: frozenset[str]
     processes: frozenset[str]
-    forwarding: str
+    settings: tuple[str, ...]
 
 
 def surroundings() -> Surroundings:
@@ -59,7 +61,7 @@ def surroundings() -> Surroundings:
         frozenset(_lines("ip", "rule")),
         frozenset(groups),
         frozenset(_programs()),
-        Path("/proc/sys/net/ipv4/ip_forward").read_text().strip(),
+        tuple(path.read_text().strip() for path in kernelsettings.SETTINGS),
     )
 
 

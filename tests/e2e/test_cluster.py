@@ -203,5 +203,5 @@ def test_down_leaves_nothing(before: Surroundings, lab: LabCommands) -> None:
     after = surroundings()
     # What ran before may have ended by itself; all else is as it was.
     assert after.processes <= before.processes
-    for field in ("mounts", "links", "routes", "rules", "cgroups", "forwarding"):
+    for field in ("mounts", "links", "routes", "rules", "cgroups", "settings"):
         assert getattr(after, field) == getattr(before, field), field

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab import forwarding, hosts, network, osbase, osimage, setup, teardown
+from slipway.lab import hosts, kernelsettings, network, osbase, osimage, setup, teardown
 from slipway.lab.state import Lab, port_name
 from slipway.node.host import CommandResult
 from slipway.node.progress import TextProgress
@@ -82,17 +82,17 @@ def machine_state() -> dict[str, set[str]]:
         "routes": set(network.run("ip", "-4", "route", "show", "table", "all").splitlines()),
         "cgroups": {str(path) for pattern in ("slipway-*", "*/slipway-*") for path in cgroups.glob(pattern)},
         "processes": {program for program in programs if program.startswith("systemd-nspawn ") or " -m slipway.lab.launcher " in program},
-        "forwarding": {f"{forwarding.SETTING} {forwarding.SETTING.read_text()}"},
+        "settings": {f"{path} {path.read_text()}" for path in kernelsettings.SETTINGS},
         "run": {str(path) for folder in ("slipway", "systemd/nspawn") for path in Path("/run", folder).rglob("*")},
     }
 
 
 def marks_of_other_labs() -> set[str]:
     """What tells the things of labs that the machine has beside those of the test: they may come and go meanwhile."""
-    if not forwarding.RECORD.exists():
+    if not kernelsettings.RECORD.exists():
         return set()
-    holders = msgspec.json.decode(forwarding.RECORD.read_bytes(), type=forwarding.Holders)
-    marks = {str(forwarding.SETTING), str(forwarding.RECORD.with_suffix(""))}
+    holders = msgspec.json.decode(kernelsettings.RECORD.read_bytes(), type=kernelsettings.Holders)
+    marks = {*map(str, kernelsettings.SETTINGS), str(kernelsettings.RECORD.with_suffix(""))}
     for lab in (Lab(Path(folder).name, Path(folder)) for folder in holders.labs):
         marks |= {str(lab.folder), lab.record.tag, lab.record.bridge} if lab.exists else {str(lab.folder)}
     return marks
@@ -283,7 +283,7 @@ def test_two_labs_live_side_by_side_and_one_goes_without_the_other(root: Path, i
     assert not one.record.host_network.overlaps(two.record.host_network)
     assert not one.record.pod_network.overlaps(two.record.pod_network)
     teardown.down(one, PROGRESS)
-    assert forwarding.SETTING.read_text() == "1\n"
+    assert all(int(path.read_text()) >= least for path, least in kernelsettings.SETTINGS.items())
     assert [info.state for info in hosts.list_hosts(two)] == ["running", "running"]
     assert answers(two, "a", "b")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from lab.lab_records import LAB, host
 
-from slipway.lab import forwarding, hostfiles, network
-from slipway.lab.forwarding import Holders
+from slipway.lab import hostfiles, kernelsettings, network
+from slipway.lab.kernelsettings import Holders
 
 # What iproute2 6.1 prints, shortened to a few entries.
 ADDRESSES = json.dumps(
@@ -82,38 +82,41 @@ def test_what_comes_from_the_lab_is_routed_to_the_lab_and_nowhere_else() -> None
     assert all(int(rule[-1]) < int(outside[-1]) < 32766 for rule in inside)
 
 
-def test_the_first_lab_remembers_the_machines_setting_and_the_last_one_restores_it(tmp_path: Path) -> None:
-    setting, record = tmp_path / "ip_forward", tmp_path / "run" / "forwarding.json"
-    setting.write_text("0\n")
+def test_the_first_lab_remembers_the_machines_settings_and_the_last_one_restores_them(tmp_path: Path) -> None:
+    forward, instances, record = tmp_path / "ip_forward", tmp_path / "max_user_instances", tmp_path / "run" / "settings.json"
+    forward.write_text("0\n")
+    instances.write_text("128\n")
+    settings = {forward: 1, instances: 1024}
     one, two, removed = (tmp_path / name for name in ("one", "two", "removed-by-hand"))
     one.mkdir()
     two.mkdir()
     for lab in (one, one, two, removed):
-        forwarding.hold(lab, setting=setting, record=record)
-        assert setting.read_text() == "1\n"
-    forwarding.release(one, setting=setting, record=record)
-    assert setting.read_text() == "1\n"
+        kernelsettings.hold(lab, settings=settings, record=record)
+        assert (forward.read_text(), instances.read_text()) == ("1\n", "1024\n")
+    kernelsettings.release(one, record=record)
+    assert (forward.read_text(), instances.read_text()) == ("1\n", "1024\n")
     for _ in range(2):
-        forwarding.release(two, setting=setting, record=record)
-        assert setting.read_text() == "0\n"
+        kernelsettings.release(two, record=record)
+        assert (forward.read_text(), instances.read_text()) == ("0\n", "128\n")
         assert list(record.parent.iterdir()) == []
 
 
-def test_a_machine_that_forwards_anyway_goes_on_doing_so(tmp_path: Path) -> None:
-    setting, record = tmp_path / "ip_forward", tmp_path / "run" / "forwarding.json"
-    setting.write_text("1\n")
-    forwarding.hold(tmp_path, setting=setting, record=record)
-    forwarding.release(tmp_path, setting=setting, record=record)
-    assert setting.read_text() == "1\n"
+def test_a_machine_that_has_enough_anyway_keeps_what_it_has(tmp_path: Path) -> None:
+    setting, record = tmp_path / "max_user_instances", tmp_path / "run" / "settings.json"
+    setting.write_text("8192\n")
+    kernelsettings.hold(tmp_path, settings={setting: 1024}, record=record)
+    assert setting.read_text() == "8192\n"
+    kernelsettings.release(tmp_path, record=record)
+    assert setting.read_text() == "8192\n"
 
 
 def test_holders_are_counted_once_each() -> None:
-    first = forwarding.with_lab(None, "0", "one")
-    assert forwarding.with_lab(first, "1", "one") == first
-    both = forwarding.with_lab(first, "1", "two")
-    assert both == Holders(before="0", labs=("one", "two"))
-    assert forwarding.without_labs(both, {"one"}) == Holders(before="0", labs=("two",))
-    assert forwarding.without_labs(both, {"one", "two"}) is None
+    first = kernelsettings.with_lab(None, {"ip_forward": 0}, "one")
+    assert kernelsettings.with_lab(first, {"ip_forward": 1}, "one") == first
+    both = kernelsettings.with_lab(first, {"ip_forward": 1}, "two")
+    assert both == Holders(before={"ip_forward": 0}, labs=("one", "two"))
+    assert kernelsettings.without_labs(both, {"one"}) == Holders(before={"ip_forward": 0}, labs=("two",))
+    assert kernelsettings.without_labs(both, {"one", "two"}) is None
 
 
 def test_pods_get_addresses_of_their_hosts_range_and_keep_them() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab import addresses, forwarding
+from slipway.lab import addresses, kernelsettings
 from slipway.lab.state import port_name
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def filters_bridges() -> bool:
 def up(lab: Lab) -> None:
     """Make of the lab's network what is not there: the bridge, forwarding, a route for each host."""
     record = lab.record
-    forwarding.hold(lab.folder)
+    kernelsettings.hold(lab.folder)
     if not (_LINKS / record.bridge).exists():
         commands = bridge_commands(record)
     elif is_own_bridge(record):
@@ -127,7 +127,7 @@ def down(lab: Lab, hosts: Iterable[HostRecord]) -> None:
     _remove_isolation(record)
     if is_own_bridge(record):
         run("ip", "link", "delete", "dev", record.bridge)  # its address and the routes through it go with it
-    forwarding.release(lab.folder)
+    kernelsettings.release(lab.folder)
 
 
 def forget_host(record: LabRecord, host: HostRecord) -> None:
