@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+from kube.tlsserver import Server, authority, json_answer, leaf
 from node.conftest import VERSIONS
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.node.cluster import DryRunCluster
+from slipway.kube.client import Client
+from slipway.kube.connection import Connection
+from slipway.node.cluster import DryRunCluster, LiveCluster
 
 if TYPE_CHECKING:
     from node.conftest import Lines
 
     from slipway.api.releases import Release
 
+CA = authority()
 ABSENT = "[dryrun] Real object does not exist. Attempting to {} from followup reactors or from the fake client tracker"
 ATTACHED = "[dryrun] Attached object:"
 
@@ -99,3 +105,33 @@ def test_a_node_is_imagined_as_the_release_does_it(version: str, lines: Lines) -
         '[dryrun] Would perform action PATCH on resource "nodes" in API group "core/v1"',
         '[dryrun] Resource name "n1", namespace ""',
     ]
+
+
+def test_what_a_real_cluster_has_is_shown_and_believed(lines: Lines, tmp_path: Path) -> None:
+    found = {**config_map(), "data": {"key": "real"}}
+    server = Server(tmp_path, leaf(CA), json_answer(msgspec.json.encode(found).decode()))
+    real = LiveCluster(Client(Connection(server=server.url, ca=CA.certificate), environment={}), patience=0)
+    assert DryRunCluster(lines, release(), real=real).get("v1", "ConfigMap", "settings", "kube-system") == found
+    assert lines.said[-1] == ATTACHED
+    assert "key: real\n" in lines.shown[0]
+    server.close()
+
+
+def test_a_real_cluster_is_never_written_to(lines: Lines, tmp_path: Path) -> None:
+    server = Server(tmp_path, leaf(CA), json_answer("{}"))
+    real = LiveCluster(Client(Connection(server=server.url, ca=CA.certificate), environment={}), patience=0)
+    cluster = DryRunCluster(lines, release(), real=real)
+    cluster.apply_all([config_map(), config_map("other")])
+    cluster.create(config_map("third"))
+    cluster.patch("v1", "ConfigMap", "third", "kube-system", {"data": {"key": "changed"}})
+    cluster.delete("v1", "ConfigMap", "third", "kube-system")
+    assert server.requests == []
+    server.close()
+
+
+def test_a_dry_run_goes_on_without_the_cluster(lines: Lines) -> None:
+    # Nothing listens on port 1 of a machine: it was tcpmux's.
+    real = LiveCluster(Client(Connection(server="https://127.0.0.1:1"), environment={}), patience=0)
+    assert DryRunCluster(lines, release(), real=real).get("v1", "ConfigMap", "settings", "kube-system") is None
+    assert lines.said[-1] == ABSENT.format("GET")
+    assert lines.warned == ["[dryrun] The cluster does not answer: cannot reach https://127.0.0.1:1: Connection refused"]

@@ -1,21 +1,27 @@
-"""The cluster behind an interface: what phases ask of the API server, and the one that only prints it.
+"""The cluster behind an interface: what phases ask of the API server, the one that is there, and the one that only prints it.
 
-The real one arrives with the Kubernetes client; phases are written against :class:`Cluster` alone.
+Phases are written against :class:`Cluster` alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from slipway.api.machinery import gotypes, goyaml
+from slipway.api.machinery.errors import OperatorError
+from slipway.node.livecluster import LiveCluster, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from slipway.api.machinery.version import Version
     from slipway.api.releases import Release
     from slipway.node.progress import Progress
 
+__all__ = ["Cluster", "DryRunCluster", "LiveCluster", "Manifest", "as_printed", "connect", "imagined_node"]
+
 Manifest = dict[str, Any]
+_T = TypeVar("_T")
 
 
 class Cluster(Protocol):
@@ -24,11 +30,28 @@ class Cluster(Protocol):
     def apply(self, manifest: Manifest) -> None:
         """Create the object, or update the one that is there."""
 
+    def apply_all(self, manifests: Iterable[Manifest]) -> None:
+        """The same for several that do not depend on each other: at once where the cluster is live, in order in a dry run."""
+
+    def create(self, manifest: Manifest) -> Manifest:
+        """Create the object; an AlreadyExistsError where one of its name is there."""
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
+        """Delete the object; False where there is none."""
+
+    def patch(self, api_version: str, kind: str, name: str, namespace: str, patch: Manifest) -> None:
+        """Change the object by a strategic merge patch."""
+
+    def server_version(self) -> Version:
+        """The version of the API server that answers."""
+
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Manifest | None:
         """The object, or None."""
 
-    def list(self, api_version: str, kind: str, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
-        """The objects of a namespace that have the labels."""
+    def list(
+        self, api_version: str, kind: str, namespace: str, labels: Mapping[str, str], fields: Mapping[str, str] | None = None
+    ) -> Sequence[Manifest]:
+        """The objects of a namespace, or with "" of all of them, that have the labels and the values of fields."""
 
     def amend_node(
         self,
@@ -37,8 +60,9 @@ class Cluster(Protocol):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         taints: Sequence[Manifest] = (),
+        dropped_annotations: Sequence[str] = (),
     ) -> None:
-        """Add labels, annotations and taints to a Node; what it has beside them stays."""
+        """Add labels, annotations and taints to a Node once it has registered; what it has beside them stays."""
 
 
 class DryRunCluster:
@@ -46,7 +70,7 @@ class DryRunCluster:
 
     ``imagined`` are the objects of a cluster that is not there, for commands that start with reading one, and ``lists``
     what it answers for whole kinds.  A Node is always imagined.  Where ``expects_cluster`` is set, requests say first
-    that no real object was found.
+    that no real object was found.  ``real`` is a cluster that is there: what it has is shown and believed, and never changed.
     """
 
     def __init__(
@@ -57,12 +81,14 @@ class DryRunCluster:
         imagined: Iterable[Manifest] = (),
         lists: Mapping[str, Sequence[Manifest]] | None = None,
         expects_cluster: bool = False,
+        real: LiveCluster | None = None,
     ) -> None:
         self._progress = progress
         self._release = release
         self._imagined = {_key(manifest): manifest for manifest in imagined}
         self._lists = lists or {}
         self._expects_cluster = expects_cluster
+        self._real = real
         self._written: dict[tuple[str, str, str, str], Manifest] = {}
 
     def apply(self, manifest: Manifest) -> None:
@@ -74,16 +100,52 @@ class DryRunCluster:
             self._attach(manifest)
         self._written[key] = manifest
 
+    def apply_all(self, manifests: Iterable[Manifest]) -> None:
+        for manifest in manifests:
+            self.apply(manifest)
+
+    def create(self, manifest: Manifest) -> Manifest:
+        self._announce("CREATE", manifest["apiVersion"], manifest["kind"])
+        self._written[_key(manifest)] = manifest
+        return self._attach(manifest)
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
+        self._announce("DELETE", api_version, kind, name, namespace)
+        self._written.pop((api_version, kind, namespace, name), None)
+        if kind == "Secret":
+            # Only for a token's Secret does kubeadm show what it would delete.
+            self._attach({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace}})
+        return True
+
+    def patch(self, api_version: str, kind: str, name: str, namespace: str, patch: Manifest) -> None:
+        self._announce("PATCH", api_version, kind, name, namespace)
+        self._progress.say("[dryrun] Attached patch:")
+        self._progress.show(goyaml.dump(patch) + "\n")
+
+    def server_version(self) -> Version:
+        return self._real.server_version() if self._real else self._release.version
+
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Manifest | None:
         self._announce("GET", api_version, kind, name, namespace)
+        found = self._ask(lambda real: real.get(api_version, kind, name, namespace))
+        if found is not None:
+            return self._attach(found)
         key = (api_version, kind, namespace, name)
         imagined = imagined_node(name, self._release) if kind == "Node" else self._imagined.get(key)
         if imagined is None or self._expects_cluster:
             self._say_absent("GET")
         return self._written.get(key) if imagined is None else self._attach(imagined)
 
-    def list(self, api_version: str, kind: str, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+    def list(
+        self, api_version: str, kind: str, namespace: str, labels: Mapping[str, str], fields: Mapping[str, str] | None = None
+    ) -> Sequence[Manifest]:
+        """``fields`` only matter to a real cluster."""
         self._announce("LIST", api_version, kind)
+        found = self._ask(lambda real: real.list(api_version, kind, namespace, labels, fields))
+        if found is not None:
+            shown = [as_printed(manifest, self._release) for manifest in found]
+            self._show({"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": shown})
+            return found
         known = self._lists.get(kind)
         if known is None:
             self._say_absent("LIST")
@@ -100,11 +162,22 @@ class DryRunCluster:
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         taints: Sequence[Manifest] = (),
+        dropped_annotations: Sequence[str] = (),
     ) -> None:
         """What is shown is the imagined Node, before and after: kubeadm does not show the change either."""
         self.get("v1", "Node", name)
         self._announce("PATCH", "v1", "Node", name)
         self._attach(imagined_node(name, self._release))
+
+    def _ask(self, question: Callable[[LiveCluster], _T]) -> _T | None:
+        """What the real cluster answers; a dry run goes on where it does not."""
+        if self._real is None:
+            return None
+        try:
+            return question(self._real)
+        except OperatorError as error:
+            self._progress.warn(f"[dryrun] The cluster does not answer: {error.message}")
+            return None
 
     def _announce(self, action: str, api_version: str, kind: str, name: str = "", namespace: str = "") -> None:
         group = api_version if "/" in api_version else f"core/{api_version}"
@@ -118,9 +191,12 @@ class DryRunCluster:
         )
 
     def _attach(self, manifest: Manifest) -> Manifest:
-        self._progress.say("[dryrun] Attached object:")
-        self._progress.show(goyaml.dump(as_printed(manifest, self._release)) + "\n")
+        self._show(as_printed(manifest, self._release))
         return manifest
+
+    def _show(self, printed: Manifest) -> None:
+        self._progress.say("[dryrun] Attached object:")
+        self._progress.show(goyaml.dump(printed) + "\n")
 
 
 def imagined_node(name: str, release: Release) -> Manifest:
@@ -138,6 +214,9 @@ _NODE_INFO = (
 )  # fmt: skip
 _BARE_NODE = {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": dict.fromkeys(_NODE_INFO, "")}}
 
+# Kinds that are not in the tables of Go's types: the Job that tries a real cluster before an upgrade.
+_SHOWN_AS_THEY_ARE = ("Job",)
+
 
 def as_printed(manifest: Manifest, release: Release) -> Manifest:
     """The object as Go's types of the release print it, with fields that are printed even where they are empty."""
@@ -147,6 +226,8 @@ def as_printed(manifest: Manifest, release: Release) -> Manifest:
     if "items" in manifest:
         items = [as_printed(item, release) for item in manifest["items"]]
         return {**manifest, "items": [{key: item[key] for key in item if key not in ("apiVersion", "kind")} for item in items]}
+    if manifest["kind"] in _SHOWN_AS_THEY_ARE:
+        return manifest
     normalised, _ = gotypes.decode(manifest, manifest["kind"], release.minor)
     return gotypes.encode(normalised, manifest["kind"], release.minor)
 

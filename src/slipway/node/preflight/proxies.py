@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
+from slipway.kube.proxies import proxy_for
 from slipway.node.preflight.check import FINE, Check, Findings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from slipway.node.host import Host
 
 
@@ -49,37 +48,3 @@ def direct_subnet(cidr: str) -> Check:
         )
 
     return Check("HTTPProxyCIDR", find)
-
-
-def proxy_for(host: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy of an HTTPS connection by the rules of Go's net/http; None where the connection is direct."""
-    proxy = environment.get("HTTPS_PROXY") or environment.get("https_proxy") or ""
-    address = _address(host)
-    if not proxy or host == "localhost" or (address is not None and address.is_loopback):
-        return None
-    exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
-    if any(_exempts(entry.strip().lower(), host.lower(), address) for entry in exceptions.split(",")):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _exempts(entry: str, host: str, address: IPv4Address | IPv6Address | None) -> bool:
-    if entry == "*":
-        return True
-    if not entry:
-        return False
-    if address is not None:
-        try:
-            return address in ip_network(entry, strict=False)
-        except ValueError:
-            return False
-    if entry.startswith("*."):
-        entry = entry[1:]
-    return host.endswith(entry) if entry.startswith(".") else host == entry or host.endswith(f".{entry}")
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None

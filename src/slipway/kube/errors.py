@@ -1,0 +1,68 @@
+"""What can go wrong between here and an API server, by what the caller can do about it."""
+
+from __future__ import annotations
+
+from slipway.api.machinery.errors import OperatorError
+
+# Statuses that say "not now": too many requests, or a server (or what is in front of it) in trouble.
+_PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
+# What a server says in a 4xx while its storage settles.
+_PASSING_TEXTS = ("etcdserver: leader changed", "etcdserver: request timed out", "etcdserver: no leader", "apiserver not ready")
+
+
+class ApiError(OperatorError):
+    """An answer of the API server that is not success.  ``reason`` is its metav1.StatusReason, such as ``NotFound``."""
+
+    def __init__(self, message: str, *, code: int, reason: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+class UnauthorizedError(ApiError):
+    """The server does not know who is asking: 401."""
+
+
+class ForbiddenError(ApiError):
+    """The server knows who is asking, and they may not: 403."""
+
+
+class NotFoundError(ApiError):
+    """The object, its namespace, or the whole resource is not there: 404."""
+
+
+class AlreadyExistsError(ApiError):
+    """An object of that name is there already: 409 AlreadyExists."""
+
+
+class ConflictError(ApiError):
+    """The object was changed by somebody else in between: 409 Conflict."""
+
+
+class UnreachableError(OperatorError):
+    """No answer: refused, no route, timed out, connection lost."""
+
+
+class UntrustedError(UnreachableError):
+    """Something answered that did not prove to be the server: its certificate is of another CA, of another name, or out of its time."""
+
+
+_BY_CODE: dict[int, type[ApiError]] = {401: UnauthorizedError, 403: ForbiddenError, 404: NotFoundError}
+
+
+def from_status(code: int, reason: str, message: str) -> ApiError:
+    """The error of an HTTP status and the metav1.Status that came with it."""
+    if code == 409:
+        kind: type[ApiError] = AlreadyExistsError if reason == "AlreadyExists" else ConflictError
+    else:
+        kind = _BY_CODE.get(code, ApiError)
+    return kind(message, code=code, reason=reason)
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether the same request may well succeed in a moment."""
+    if isinstance(error, UntrustedError):
+        return False
+    if isinstance(error, ApiError):
+        return error.code in _PASSING_STATUSES or any(text in error.message for text in _PASSING_TEXTS)
+    return isinstance(error, UnreachableError)
