@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 from pathlib import Path
 
@@ -33,6 +34,9 @@ class GoldenHost(RealHost):
 
     def which(self, program: str) -> str | None:
         return "/bin/systemctl" if program == "systemctl" and self._facts.active_services else None
+
+    def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
+        raise OSError(errno.ENETUNREACH, "Network is unreachable")
 
     def run(self, *command: str) -> CommandResult:
         active = command[-1].removesuffix(".service") in self._facts.active_services

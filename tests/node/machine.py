@@ -19,6 +19,11 @@ class Machine(RealHost):
         self.uid = 0
         self.cpus = 2
         self.busy: set[int] = set()
+        self.owners: dict[int, str] = {}
+        """The process that holds a port."""
+        self.system, self.release = "Linux", "6.1.0-18-amd64"
+        self.answers: dict[str, list[bytes | OSError]] = {}
+        """What web servers answer, by address, one after another."""
         self.programs: dict[str, str] = {}
         """What each program prints."""
         self.failing: set[str] = set()
@@ -38,6 +43,18 @@ class Machine(RealHost):
 
     def port_in_use(self, port: int) -> bool:
         return port in self.busy
+
+    def port_owner(self, port: int) -> str:
+        return self.owners.get(port, "")
+
+    def kernel(self) -> tuple[str, str]:
+        return self.system, self.release
+
+    def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
+        answer = self.answers[url].pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
 
     def resolve(self, name: str) -> list[str]:
         if name != "known":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,7 @@ from slipway.api.kubeadm.internal import (
 from slipway.api.machinery.errors import PreflightError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
+from slipway.kube.proxies import proxy_for
 from slipway.node.preflight import check, machine, proxies, workflows
 from slipway.node.preflight.check import Check, Findings
 
@@ -164,9 +166,13 @@ def test_a_machine_without_a_kubelet_is_told_so(host: Machine) -> None:
     ("programs", "failing", "warning"),
     [
         ({}, set(), "no supported init system detected"),
-        ({"systemctl status kubelet": "Loaded: not-found"}, set(), "kubelet service does not exist"),
-        ({"systemctl status kubelet": "Loaded: loaded"}, {"systemctl is-enabled kubelet"}, "kubelet service is not enabled"),
-        ({"systemctl status kubelet": "Loaded: loaded"}, set(), ""),
+        ({"systemctl show --property=LoadState --value kubelet": "not-found\n"}, set(), "kubelet service does not exist"),
+        (
+            {"systemctl show --property=LoadState --value kubelet": "loaded\n"},
+            {"systemctl is-enabled kubelet"},
+            "kubelet service is not enabled",
+        ),
+        ({"systemctl show --property=LoadState --value kubelet": "loaded\n"}, set(), ""),
     ],
 )
 def test_the_kubelet_should_start_with_the_machine(programs: dict[str, str], failing: set[str], warning: str, host: Machine) -> None:
@@ -177,7 +183,7 @@ def test_the_kubelet_should_start_with_the_machine(programs: dict[str, str], fai
 
 
 def test_an_active_firewall_is_told_the_ports(host: Machine) -> None:
-    host.programs = {"systemctl status firewalld": "Loaded: loaded", "systemctl is-active firewalld": "active\n"}
+    host.programs = {"systemctl show --property=LoadState --value firewalld": "loaded\n", "systemctl is-active firewalld": "active\n"}
     assert machine.firewalld(6443, 10250).find(host).warnings == (
         "firewalld is active, please ensure ports [6443 10250] are open or your cluster may not function correctly",
     )
@@ -215,7 +221,7 @@ PROXY = {"HTTPS_PROXY": "https://proxy.example.com:3128"}
     ],
 )
 def test_a_connection_takes_the_proxy_that_go_would_take(host: str, environment: dict[str, str], proxied: bool) -> None:
-    assert (proxies.proxy_for(host, environment) is not None) is proxied
+    assert (proxy_for(host, environment) is not None) is proxied
 
 
 @pytest.mark.parametrize(("cidr", "warnings", "errors"), [("", 0, 0), ("10.96.0.0/12", 1, 0), ("nonsense", 0, 1)])
@@ -247,7 +253,7 @@ def names(checks: list[Check]) -> list[str]:
 
 
 def test_init_checks_are_kubeadms_in_its_order() -> None:
-    # InitNodeChecks and addCommonChecks of preflight/checks.go, less those of the runtime and the system verification.
+    # InitNodeChecks and addCommonChecks of preflight/checks.go.
     assert names(workflows.init_checks(init_configuration(), RELEASE)) == [
         "NumCPU",
         "Mem",
@@ -263,10 +269,13 @@ def test_init_checks_are_kubeadms_in_its_order() -> None:
         "HTTPProxy",
         "HTTPProxyCIDR",
         "HTTPProxyCIDR",
+        "CRI",
+        "ContainerRuntimeVersion",
         "Swap",
         "FileExisting-losetup",
         "FileExisting-mount",
         "FileExisting-cp",
+        "SystemVerification",
         "Hostname",
         "KubeletVersion",
         "Service-kubelet",
@@ -276,6 +285,50 @@ def test_init_checks_are_kubeadms_in_its_order() -> None:
         "Port-2380",
         "DirAvailable--var-lib-etcd",
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "runtime_version", "service"),
+    [("v1.33.13", False, "Service-Kubelet"), ("v1.34.10", False, "Service-Kubelet"), ("v1.35.4", True, "Service-kubelet")],
+)
+def test_older_releases_do_not_ask_the_runtime_for_its_cgroup_driver(version: str, runtime_version: bool, service: str) -> None:
+    release = release_for(Version.parse(version))
+    checks = names(workflows.init_checks(init_configuration(), release))
+    assert ("ContainerRuntimeVersion" in checks) is runtime_version
+    assert service in checks
+    upgrade = names(workflows.upgrade_checks(init_configuration(), release))
+    assert upgrade == ["SystemVerification", *(["ContainerRuntimeVersion"] if runtime_version else [])]
+
+
+def test_checks_that_wait_are_told_in_the_order_of_the_list(host: Machine, lines: Lines) -> None:
+    both = Barrier(2, timeout=10)
+
+    def waits(name: str) -> Check:
+        # Neither ends before the other has begun.
+        return Check(name, lambda host: Findings(warnings=(f"{both.wait() * 0}",)), waits=True)
+
+    check.run([waits("First"), one("Second", warnings=("b",)), waits("Third")], host, lines, set())
+    assert [line.split("]")[0] for line in lines.warned] == ["\t[WARNING First", "\t[WARNING Second", "\t[WARNING Third"]
+
+
+def test_a_check_that_breaks_is_not_taken_for_a_finding(host: Machine, lines: Lines) -> None:
+    def breaks(host: Machine) -> Findings:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        check.run([Check("First", breaks, waits=True), Check("Second", breaks, waits=True)], host, lines, {"all"})  # type: ignore[arg-type]
+
+
+def test_what_a_check_shows_comes_before_its_warnings(host: Machine, lines: Lines) -> None:
+    check.run([Check("System", lambda host: Findings(("bad",), (), "a report\n"))], host, lines, {"all"})
+    assert (lines.shown, lines.warned) == (["a report\n"], ["\t[WARNING System]: bad"])
+
+
+@pytest.mark.parametrize(("owner", "fine"), [("kube-apiserver", True), ("nginx", False), ("", False)])
+def test_a_port_may_be_held_by_the_component_of_an_earlier_run(owner: str, fine: bool, host: Machine) -> None:
+    host.busy, host.owners = {6443}, {6443: owner}
+    assert (machine.port(6443, "kube-apiserver").find(host) == Findings()) is fine
+    assert machine.port(6443).find(host).errors == ("Port 6443 is in use",)
 
 
 FORWARDING_4 = "FileContent--proc-sys-net-ipv4-ip_forward"
@@ -299,7 +352,7 @@ def test_packets_are_forwarded_for_each_family_in_use(address: str, subnet: str,
 def test_an_external_etcd_needs_its_files_and_no_ports(host: Machine) -> None:
     external = ExternalEtcd(endpoints=["https://e:2379"], ca_file="/e/ca.crt", cert_file="/e/c.crt", key_file="/e/c.key")
     checks = workflows.init_checks(init_configuration(Etcd(external=external)), RELEASE)
-    assert names(checks)[-3:] == ["ExternalEtcdClientCertificates"] * 3
+    assert names(checks)[-4:] == ["ExternalEtcdVersion", *["ExternalEtcdClientCertificates"] * 3]
     assert "Port-2379" not in names(checks)
     assert [check.find(host).errors for check in checks[-3:]] == [
         (f"{path} doesn't exist",) for path in ("/e/ca.crt", "/e/c.crt", "/e/c.key")

@@ -56,10 +56,22 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a CA's subject key id is a SHA-256 (Go 1.25 and later) or a SHA-1."""
     kubelet_client_binding: bool
     """Whether the ClusterRoleBinding kubeadm:apiserver-kubelet-client is made."""
+    etcd_health_by_quorum: bool
+    """Whether an etcd cluster counts as healthy when most of its members are, or only when every member answers."""
+    init_uses_local_endpoint: bool
+    """Whether init talks to the API server of its own node, or to the controlPlaneEndpoint, which may be a load balancer."""
     sorted_extra_args: bool
     """Whether extraArgs are sorted in with the defaults, or follow them in the order of the configuration."""
     null_creation_timestamp: bool
     """Whether ``creationTimestamp: null`` and a kubeconfig's ``preferences: {}`` are printed."""
+    system_validators: str
+    """The version of k8s.io/system-validators that the release is built with."""
+    kubelet_service_check: str
+    """The name of the preflight check of the kubelet's service."""
+    cgroup_driver_fallback_ends: str
+    """The release that needs a runtime which tells its cgroup driver, where this one warns of it; empty: it does not."""
+    health_check_seconds: int
+    """How long the Job that an upgrade tries first may take."""
     exit_codes: tuple[int, int]
     """The exit codes for failed preflight checks and for an invalid configuration."""
     error_prefix: str
@@ -137,8 +149,14 @@ _MINORS: dict[int, dict[str, Any]] = {
         kubelet_client_organization=((0, "kubeadm:cluster-admins"), (12, "")),
         sha256_key_ids=False,
         kubelet_client_binding=((0, False), (12, True)),
+        etcd_health_by_quorum=((0, False), (12, True)),
+        init_uses_local_endpoint=((0, False), (12, True)),
         sorted_extra_args=((0, True), (8, False)),
         null_creation_timestamp=True,
+        system_validators="1.9.2",
+        kubelet_service_check="Service-Kubelet",
+        cgroup_driver_fallback_ends="",
+        health_check_seconds=15,
         exit_codes=(2, 3),
         error_prefix="",
         kyaml_output=False,
@@ -173,8 +191,14 @@ _MINORS: dict[int, dict[str, Any]] = {
         kubelet_client_organization=((0, "kubeadm:cluster-admins"), (8, "")),
         sha256_key_ids=False,
         kubelet_client_binding=((0, False), (8, True)),
+        etcd_health_by_quorum=((0, False), (8, True)),
+        init_uses_local_endpoint=((0, False), (8, True)),
         sorted_extra_args=((0, True), (4, False)),
         null_creation_timestamp=False,
+        system_validators="1.10.2",
+        kubelet_service_check="Service-Kubelet",
+        cgroup_driver_fallback_ends="",
+        health_check_seconds=15,
         exit_codes=(1, 1),
         error_prefix="error: ",
         kyaml_output=False,
@@ -205,8 +229,14 @@ _MINORS: dict[int, dict[str, Any]] = {
         kubelet_client_organization=((0, "kubeadm:cluster-admins"), (5, "")),
         sha256_key_ids=True,
         kubelet_client_binding=((0, False), (5, True)),
+        etcd_health_by_quorum=((0, False), (5, True)),
+        init_uses_local_endpoint=((0, False), (5, True)),
         sorted_extra_args=((0, True), (1, False)),
         null_creation_timestamp=False,
+        system_validators="1.12.1",
+        kubelet_service_check="Service-kubelet",
+        cgroup_driver_fallback_ends="1.36",
+        health_check_seconds=15,
         exit_codes=(1, 1),
         error_prefix="error: ",
         kyaml_output=True,
@@ -236,8 +266,14 @@ _MINORS: dict[int, dict[str, Any]] = {
         kubelet_client_organization=((0, "kubeadm:cluster-admins"), (1, "")),
         sha256_key_ids=True,
         kubelet_client_binding=((0, False), (1, True)),
+        etcd_health_by_quorum=((0, False), (1, True)),
+        init_uses_local_endpoint=((0, False), (1, True)),
         sorted_extra_args=False,
         null_creation_timestamp=False,
+        system_validators="1.12.1",
+        kubelet_service_check="Service-kubelet",
+        cgroup_driver_fallback_ends="1.37",
+        health_check_seconds=60,
         exit_codes=(1, 1),
         error_prefix="error: ",
         kyaml_output=True,

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from slipway.api.releases import Release
     from slipway.cli.parser import Invocation
 
-_IMAGE_FIELDS = {"image-repository": "imageRepository", "kubernetes-version": "kubernetesVersion"}
+_IMAGE_FIELDS = {
+    "cri-socket": "nodeRegistration.criSocket",
+    "image-repository": "imageRepository",
+    "kubernetes-version": "kubernetesVersion",
+}
 
 
 def print_init(call: Invocation) -> None:
@@ -78,9 +82,18 @@ def images_list(call: Invocation) -> None:
 
 
 def images_pull(call: Invocation) -> None:
-    from slipway.cli.session import not_yet
+    """Every image is pulled, whether it is there or not: its tag may have moved."""
+    from slipway.node import imagepull, images
 
-    raise not_yet("config images pull", "a container runtime")
+    config, call.release = _load(call, needs_runtime=True)
+    required = images.required(config.cluster, call.release)
+    serial = config.node_registration.image_pull_serial is not False
+    with call.host.container_runtime(config.node_registration.cri_socket) as runtime:
+        for pull in imagepull.pulls(runtime, required, serial=serial, if_not_present=False, warn=_warn):
+            if pull.problem:
+                raise OperatorError(f'failed to pull image "{pull.image}": {pull.problem}')
+            sys.stdout.write(f"[config/images] Pulled {pull.image}\n")
+            sys.stdout.flush()
 
 
 def schema(call: Invocation) -> None:
@@ -97,7 +110,7 @@ def _print_defaults(call: Invocation, kind: str, component_configs: list[str]) -
     sys.stdout.write(configfiles.print_defaults(kind, component_configs, call.release, call.host))
 
 
-def _load(call: Invocation) -> tuple[InitConfiguration, Release]:
+def _load(call: Invocation, *, needs_runtime: bool = False) -> tuple[InitConfiguration, Release]:
     """The file's configuration, or the default one with what the flags say; where there is a file, it decides alone."""
     from slipway.node import configuration, kubeversion
     from slipway.node.progress import TextProgress
@@ -106,10 +119,10 @@ def _load(call: Invocation) -> tuple[InitConfiguration, Release]:
     text = config_text(call)
     fields: dict[str, object] = {}
     if text is None:
-        fields = {field: call.text(name) for name, field in _IMAGE_FIELDS.items() if call.changed(name)}
+        fields = {field: call.text(name) for name, field in _IMAGE_FIELDS.items() if name in call.flags and call.changed(name)}
         release = kubeversion.acting_release(call.host.environment, str(fields.get("kubernetesVersion", "")))
         fields["featureGates"] = feature_gates(call.text("feature-gates"), release, progress)
-    return configuration.load_init(call.host, text, fields, progress, source=call.config_path, skip_cri_detection=True)
+    return configuration.load_init(call.host, text, fields, progress, source=call.config_path, skip_cri_detection=not needs_runtime)
 
 
 def _acting(call: Invocation) -> Release:

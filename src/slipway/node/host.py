@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from slipway.node.cri import ContainerRuntime
+
 
 class CommandResult(msgspec.Struct, frozen=True):
     """What a command left behind."""
@@ -61,6 +63,15 @@ class Host(Protocol):
     def remove(self, path: str) -> None:
         """Remove a file or a whole folder; nothing happens where there is none."""
 
+    def rename(self, path: str, target: str) -> None:
+        """Give a file or a folder another name on the same file system."""
+
+    def mounts(self, folder: str) -> list[str]:
+        """What is mounted below a folder, the folder itself not counted, the deepest first; links in its path are followed."""
+
+    def unmount(self, path: str, flags: int = 0) -> None:
+        """umount2(2); OSError where that fails."""
+
     def which(self, program: str) -> str | None: ...
 
     def run(self, *command: str) -> CommandResult: ...
@@ -73,11 +84,23 @@ class Host(Protocol):
     def port_in_use(self, port: int) -> bool:
         """Whether something listens on a TCP port of any address."""
 
+    def port_owner(self, port: int) -> str:
+        """The name of the process that listens on a TCP port; empty where none does or it cannot be seen."""
+
+    def kernel(self) -> tuple[str, str]:
+        """The operating system and the release of its kernel: Linux, 6.1.0-18-amd64."""
+
     def resolve(self, name: str) -> list[str]:
         """The addresses of a host name; OSError where it has none."""
 
+    def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
+        """What a web server answers; ``ca`` and ``identity`` are paths.  OSError where it does not answer."""
+
     def location(self, path: str) -> str:
         """Where ``path`` is written for real, to be shown to the operator."""
+
+    def container_runtime(self, socket: str) -> ContainerRuntime:
+        """A client of the runtime that listens on a socket such as ``unix:///run/containerd/containerd.sock``."""
 
 
 class RealHost:
@@ -133,8 +156,11 @@ class RealHost:
                 handle.write(content)
                 os.fchmod(handle.fileno(), mode)
             os.replace(partial, target)
-        except BaseException:
+        except BaseException as error:
             os.unlink(partial)
+            if isinstance(error, OSError):
+                # A full disk is found by a write, which does not know the name of its file.
+                error.filename, error.filename2 = target, None
             raise
 
     def make_dir(self, path: str, mode: int = 0o700) -> None:
@@ -148,6 +174,21 @@ class RealHost:
             shutil.rmtree(target)
         elif os.path.lexists(target):
             os.unlink(target)
+
+    def rename(self, path: str, target: str) -> None:
+        os.rename(self.location(path), self.location(target))
+
+    def mounts(self, folder: str) -> list[str]:
+        from slipway.node import mounts
+
+        # Of what is under another root, the paths are shown as that root's.
+        root = os.path.realpath(self._root) if self._root else ""
+        return [path.removeprefix(root) for path in mounts.below(os.path.realpath(self.location(folder)))]
+
+    def unmount(self, path: str, flags: int = 0) -> None:
+        from slipway.node import mounts
+
+        mounts.unmount(self.location(path), flags)
 
     def which(self, program: str) -> str | None:
         import shutil
@@ -179,10 +220,30 @@ class RealHost:
             return True
         return False
 
+    def port_owner(self, port: int) -> str:
+        from slipway.node import listeners
+
+        return listeners.owner(port)
+
+    def kernel(self) -> tuple[str, str]:
+        name = os.uname()
+        return name.sysname, name.release
+
     def resolve(self, name: str) -> list[str]:
         import socket
 
         return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+
+    def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
+        from slipway.node import fetching
+
+        mine = (self.location(identity[0]), self.location(identity[1])) if identity is not None else None
+        return fetching.fetch(url, ca=self.location(ca) if ca else "", identity=mine, timeout=timeout)
+
+    def container_runtime(self, socket: str) -> ContainerRuntime:
+        from slipway.node.cri import ContainerRuntime
+
+        return ContainerRuntime(self.location(socket.removeprefix("unix://")))
 
 
 class DryRunHost:
@@ -241,6 +302,17 @@ class DryRunHost:
         if self._here.exists(redirected):
             self._here.remove(redirected)
 
+    def rename(self, path: str, target: str) -> None:
+        """Files of this run are renamed; those of the machine are left alone."""
+        if self._here.exists(self.location(path)):
+            self._here.rename(self.location(path), self.location(target))
+
+    def mounts(self, folder: str) -> list[str]:
+        return self._host.mounts(folder)
+
+    def unmount(self, path: str, flags: int = 0) -> None:
+        raise AssertionError(f"a dry run must not unmount {path}")
+
     def which(self, program: str) -> str | None:
         return self._host.which(program)
 
@@ -257,5 +329,18 @@ class DryRunHost:
     def port_in_use(self, port: int) -> bool:
         return self._host.port_in_use(port)
 
+    def port_owner(self, port: int) -> str:
+        return self._host.port_owner(port)
+
+    def kernel(self) -> tuple[str, str]:
+        return self._host.kernel()
+
     def resolve(self, name: str) -> list[str]:
         return self._host.resolve(name)
+
+    def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
+        return self._host.fetch(url, ca=ca, identity=identity, timeout=timeout)
+
+    def container_runtime(self, socket: str) -> ContainerRuntime:
+        """To be read from: a dry run pulls and removes nothing."""
+        return self._host.container_runtime(socket)

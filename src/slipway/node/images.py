@@ -65,3 +65,8 @@ def etcd_tag(cluster: ClusterConfiguration, release: Release) -> str:
 def tag_of_version(kubernetes_version: str) -> str:
     """A version as an image tag, in which ``+`` is not allowed."""
     return re.sub(r"[^-\w.]", "_", kubernetes_version, flags=re.ASCII)
+
+
+def tag_of(image: str) -> str:
+    """The tag in the name of an image; empty where it has none."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]

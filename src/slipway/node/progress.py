@@ -34,7 +34,10 @@ class Progress(Protocol):
 
 
 class TextProgress:
-    """What a person reads: lines on standard output, warnings on standard error."""
+    """What a person reads: lines on standard output, warnings on standard error.
+
+    A line is flushed at once, also into a pipe: what is waited for must be told before the wait.
+    """
 
     def __init__(self, out: IO[str] | None = None, err: IO[str] | None = None) -> None:
         self._out = out or sys.stdout
@@ -42,6 +45,7 @@ class TextProgress:
 
     def say(self, text: str) -> None:
         self._out.write(f"{text}\n")
+        self._out.flush()
 
     def warn(self, text: str) -> None:
         self._out.flush()

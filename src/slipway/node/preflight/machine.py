@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 CONTROL_PLANE_CPUS = 2
 CONTROL_PLANE_MEMORY_MB = 1700
-KUBELET_PORT = 10250
 IPV4_FORWARDING = "/proc/sys/net/ipv4/ip_forward"
 IPV6_FORWARDING = "/proc/sys/net/ipv6/conf/default/forwarding"
 
@@ -48,8 +47,14 @@ def memory(required: int = CONTROL_PLANE_MEMORY_MB) -> Check:
     return Check("Mem", find)
 
 
-def port(number: int) -> Check:
-    return Check(f"Port-{number}", lambda host: _error_if(host.port_in_use(number), f"Port {number} is in use"))
+def port(number: int, own: str = "") -> Check:
+    """A port that is free, or held by a process of an earlier run."""
+
+    def find(host: Host) -> Findings:
+        taken = host.port_in_use(number) and not (own and host.port_owner(number) == own)
+        return _error_if(taken, f"Port {number} is in use")
+
+    return Check(f"Port-{number}", find)
 
 
 def file_available(path: str) -> Check:
@@ -111,7 +116,7 @@ def hostname(node_name: str) -> Check:
             warnings += [f'hostname "{node_name}" could not be reached', f'hostname "{node_name}": {error}']
         return Findings(warnings=tuple(warnings))
 
-    return Check("Hostname", find)
+    return Check("Hostname", find, waits=True)
 
 
 def kubernetes_version(kubernetes: Version, release: Version) -> Check:
@@ -123,12 +128,35 @@ def kubernetes_version(kubernetes: Version, release: Version) -> Check:
     return Check("KubernetesVersion", lambda host: Findings(warnings=(warning,)) if newer else FINE)
 
 
-def kubelet_version(kubernetes: Version | None, release: Version) -> Check:
+class InstalledKubelet:
+    """The kubelet on the machine, asked for its version once, whichever check asks first."""
+
+    def __init__(self) -> None:
+        from threading import Lock
+
+        self._lock = Lock()
+        self._answer: Version | ValueError | None = None
+
+    def version(self, host: Host) -> Version:
+        """ValueError says why there is none."""
+        with self._lock:
+            if self._answer is None:
+                try:
+                    self._answer = installed_kubelet(host)
+                except ValueError as error:
+                    self._answer = error
+        if isinstance(self._answer, ValueError):
+            raise self._answer
+        return self._answer
+
+
+def kubelet_version(kubernetes: Version | None, release: Version, kubelet: InstalledKubelet | None = None) -> Check:
     """The installed kubelet may be three minors older than the release, and not newer than the control plane."""
+    asked = kubelet or InstalledKubelet()
 
     def find(host: Host) -> Findings:
         try:
-            installed = installed_kubelet(host)
+            installed = asked.version(host)
         except ValueError as error:
             return Findings(errors=(f"couldn't get kubelet version: {error}",))
         if (installed.major, installed.minor) < (release.major, release.minor - 3):
@@ -142,7 +170,7 @@ def kubelet_version(kubernetes: Version | None, release: Version) -> Check:
             )
         return FINE
 
-    return Check("KubeletVersion", find)
+    return Check("KubeletVersion", find, waits=True)
 
 
 def installed_kubelet(host: Host) -> Version:
@@ -156,7 +184,7 @@ def installed_kubelet(host: Host) -> Version:
     return Version.parse(match[1])
 
 
-def kubelet_service() -> Check:
+def kubelet_service(name: str = "Service-kubelet") -> Check:
     """Whether the kubelet comes back after a reboot."""
 
     def find(host: Host) -> Findings:
@@ -166,7 +194,7 @@ def kubelet_service() -> Check:
             return Findings(warnings=("kubelet service is not enabled, please run 'systemctl enable kubelet.service'",))
         return FINE
 
-    return Check("Service-kubelet", _with_systemd(find))
+    return Check(name, _with_systemd(find), waits=True)
 
 
 def firewalld(*ports: int) -> Check:
@@ -178,7 +206,7 @@ def firewalld(*ports: int) -> Check:
             warnings=(f"firewalld is active, please ensure ports [{listed}] are open or your cluster may not function correctly",)
         )
 
-    return Check("Firewalld", _with_systemd(find))
+    return Check("Firewalld", _with_systemd(find), waits=True)
 
 
 def _with_systemd(find: Callable[[Host], Findings]) -> Callable[[Host], Findings]:
@@ -187,7 +215,8 @@ def _with_systemd(find: Callable[[Host], Findings]) -> Callable[[Host], Findings
 
 
 def _exists(host: Host, service: str) -> bool:
-    return "Loaded: not-found" not in host.run("systemctl", "status", service).stdout
+    # Not `status`, which reads the journal.
+    return host.run("systemctl", "show", "--property=LoadState", "--value", service).stdout.strip() != "not-found"
 
 
 def _error_if(wrong: bool, text: str) -> Findings:

@@ -1,7 +1,4 @@
-"""Which checks a command runs, in kubeadm's order.
-
-Checks that ask the container runtime or an external etcd are not among them yet.
-"""
+"""Which checks a command runs, in kubeadm's order."""
 
 from __future__ import annotations
 
@@ -11,20 +8,25 @@ from typing import TYPE_CHECKING
 from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.preflight import machine, proxies
+from slipway.node.preflight import externaletcd, machine, proxies, runtime
+from slipway.node.preflight.earlier import CONTROLLER_MANAGER_PORT, ETCD_PORTS, KUBELET_PORT, NOTHING, SCHEDULER_PORT, Earlier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slipway.api.kubeadm.internal import ExternalEtcd, InitConfiguration, JoinConfiguration
+    from slipway.api.kubeadm.internal import ExternalEtcd, InitConfiguration, JoinConfiguration, NodeRegistrationOptions
     from slipway.api.releases import Release
     from slipway.node.preflight.check import Check
 
-_SCHEDULER_PORT, _CONTROLLER_MANAGER_PORT = 10259, 10257
-_ETCD_PORTS = (2379, 2380)
 
-
-def init_checks(config: InitConfiguration, release: Release, *, joining: bool = False, certificates_follow: bool = False) -> list[Check]:
+def init_checks(
+    config: InitConfiguration,
+    release: Release,
+    *,
+    joining: bool = False,
+    certificates_follow: bool = False,
+    earlier: Earlier = NOTHING,
+) -> list[Check]:
     """Those of a control plane; one that joins has run the checks of every node before."""
     cluster, endpoint = config.cluster, config.local_api_endpoint
     version = Version.parse(cluster.kubernetes_version)
@@ -34,28 +36,32 @@ def init_checks(config: InitConfiguration, release: Release, *, joining: bool = 
         machine.cpus(),
         machine.memory(),
         machine.kubernetes_version(version, release.version),
-        machine.firewalld(endpoint.bind_port, machine.KUBELET_PORT),
-        *(machine.port(number) for number in (endpoint.bind_port, _SCHEDULER_PORT, _CONTROLLER_MANAGER_PORT)),
-        *(machine.file_available(path) for path in manifests),
+        machine.firewalld(endpoint.bind_port, KUBELET_PORT),
+        *_ports((endpoint.bind_port, SCHEDULER_PORT, CONTROLLER_MANAGER_PORT), earlier),
+        *(machine.file_available(path) for path in manifests if path not in earlier.files),
         proxies.direct(endpoint.advertise_address),
         *(proxies.direct_subnet(subnet) for subnet in subnets),
     ]
     if not joining:
-        checks += _node_checks(config.node_registration.name, version, release)
+        checks += _node_checks(config.node_registration, version, release, earlier)
         checks += _forwarding([*subnets, endpoint.advertise_address])
+        if cluster.etcd.external is not None:
+            checks.append(externaletcd.version(cluster.etcd.external, _answering_endpoints(cluster.etcd.external, release)))
     if cluster.etcd.local is not None:
-        checks += [machine.port(number) for number in _ETCD_PORTS]
-        checks.append(machine.directory_available(cluster.etcd.local.data_dir))
+        checks += _ports(ETCD_PORTS, earlier)
+        if cluster.etcd.local.data_dir not in earlier.folders:
+            checks.append(machine.directory_available(cluster.etcd.local.data_dir))
     if cluster.etcd.external is not None and not (joining and certificates_follow):
         checks += _external_etcd_files(cluster.etcd.external)
     return checks
 
 
-def join_checks(config: JoinConfiguration, release: Release) -> list[Check]:
+def join_checks(config: JoinConfiguration, release: Release, *, earlier: Earlier = NOTHING) -> list[Check]:
     """Those of every node that joins."""
-    checks = [machine.file_available(path) for path in (paths.KUBELET_CONF, paths.BOOTSTRAP_KUBELET_CONF)]
-    checks += _node_checks(config.node_registration.name, None, release)
-    if config.control_plane is None:
+    files = (paths.KUBELET_CONF, paths.BOOTSTRAP_KUBELET_CONF)
+    checks = [machine.file_available(path) for path in files if path not in earlier.files]
+    checks += _node_checks(config.node_registration, None, release, earlier)
+    if config.control_plane is None and config.ca_cert_path not in earlier.files:
         checks.append(machine.file_available(config.ca_cert_path))
     if config.discovery.bootstrap_token is not None:
         host, port = parse_host_port(config.discovery.bootstrap_token.api_server_endpoint)
@@ -65,15 +71,38 @@ def join_checks(config: JoinConfiguration, release: Release) -> list[Check]:
     return checks
 
 
-def _node_checks(node_name: str, version: Version | None, release: Release) -> list[Check]:
+def upgrade_checks(config: InitConfiguration, release: Release) -> list[Check]:
+    """Those of a node that is upgraded; the kubelet that is there is the one that will be replaced."""
+    verification = runtime.system_verification(machine.InstalledKubelet(), release, upgrade=True)
+    return [verification, *_runtime_version(config.node_registration.cri_socket, release)]
+
+
+def _node_checks(node: NodeRegistrationOptions, version: Version | None, release: Release, earlier: Earlier) -> list[Check]:
+    kubelet = machine.InstalledKubelet()
     return [
+        runtime.runs(node.cri_socket),
+        *_runtime_version(node.cri_socket, release),
         machine.swap(),
         *(machine.program(name) for name in ("losetup", "mount", "cp")),
-        machine.hostname(node_name),
-        machine.kubelet_version(version, release.version),
-        machine.kubelet_service(),
-        machine.port(machine.KUBELET_PORT),
+        runtime.system_verification(kubelet, release),
+        machine.hostname(node.name),
+        machine.kubelet_version(version, release.version, kubelet),
+        machine.kubelet_service(release.kubelet_service_check),
+        *_ports((KUBELET_PORT,), earlier),
     ]
+
+
+def _ports(numbers: Iterable[int], earlier: Earlier) -> list[Check]:
+    return [machine.port(number, earlier.ports.get(number, "")) for number in numbers]
+
+
+def _runtime_version(socket: str, release: Release) -> list[Check]:
+    return [runtime.tells_cgroup_driver(socket, release)] if release.cgroup_driver_fallback_ends else []
+
+
+def _answering_endpoints(etcd: ExternalEtcd, release: Release) -> list[str]:
+    """Those that answer in plain HTTP requests: some etcds have gRPC and HTTP on ports of their own."""
+    return etcd.http_endpoints if release.http_etcd_endpoints else etcd.endpoints
 
 
 def _forwarding(networks: Iterable[str]) -> list[Check]:
