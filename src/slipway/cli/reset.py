@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 from slipway.api.kubeadm.validation import refuse_mixed_arguments
 from slipway.cli import overrides
 from slipway.cli.session import progress_for
-from slipway.node import reset
+from slipway.node import paths, reset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,15 @@ def run(call: Invocation) -> None:
         only=call.command.phase,
         # A phase without --cri-socket does not care which runtime there is.
         detect_cri="cri-socket" in call.flags,
+        kubeconfig=call.text("kubeconfig") if "kubeconfig" in call.flags else paths.ADMIN_CONF,
+        answer=_answer,
     )
     state = reset.prepare(options, call.host, progress)
     call.release = state.release
     reset.perform(state)
+
+
+def _answer() -> str:
+    # The question ends without a line break, so it may still be in the buffer.
+    sys.stdout.flush()
+    return sys.stdin.readline()

@@ -50,6 +50,15 @@ def ensured(login_defs: str, passwd: str, group: str) -> Accounts:
     )
 
 
+def removed(passwd: str, group: str) -> tuple[str, str]:
+    """The two files without the accounts."""
+    return _without(passwd, _USERS), _without(group, tuple(_GROUPS))
+
+
+def _without(text: str, names: tuple[str, ...]) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.partition(":")[0] not in names)
+
+
 def _limits(login_defs: str) -> dict[str, int]:
     limits = dict(_LIMITS)
     for number, line in enumerate(login_defs.split("\n"), 1):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slipway.node.accounts import Accounts
     from slipway.node.cluster import Manifest
     from slipway.node.context import NodeContext
+    from slipway.node.host import Host
 
 _USERS = {
     "etcd": accounts.ETCD,
@@ -47,6 +48,14 @@ def apply(ctx: NodeContext, component: str, pod: Manifest) -> Manifest:
     for owned in files(component, ctx.config.cluster, made, external_ca=not ctx.host.exists(_pki(ctx.config.cluster, "ca.key"))):
         _hand_over(ctx, owned)
     return secured(component, pod, made)
+
+
+def remove_accounts(host: Host) -> None:
+    """Take the accounts out again; OSError where the files cannot be read or written."""
+    texts = [host.read(path).decode() for path in (_PASSWD, _GROUP)]
+    for path, before, after in zip((_PASSWD, _GROUP), texts, accounts.removed(*texts), strict=True):
+        if after != before:
+            host.write(path, after.encode(), 0o644)
 
 
 def secured(component: str, pod: Manifest, made: Accounts) -> Manifest:

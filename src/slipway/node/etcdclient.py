@@ -1,0 +1,394 @@
+"""A client of etcd's own API: members, health and snapshots, asked over etcd's JSON gateway with mutual TLS.
+
+What is asked for is decided elsewhere (etcdmembership, etcdsnapshot); here is how it is asked, and which answers are
+worth another try.  64-bit numbers are strings in etcd's JSON, and fields that are zero are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.kube import tls
+
+if TYPE_CHECKING:
+    import http.client
+    import ssl
+    from collections.abc import Callable, Iterator, Sequence
+
+_PAUSE = 0.15
+# A member's id is made of its URL and the second; one that was removed within the second is "not found" when it is added again.
+_SAME_ID = 2.0
+_DIGEST_SIZE = hashlib.sha256().digest_size
+_PAGE = 512
+"""etcd's database is made of pages; a multiple of this is what comes before the digest."""
+# What gRPC calls them.  A deadline or "unavailable" says nothing about the request: leader lost, cluster not settled yet.
+_DEADLINE_EXCEEDED, _NOT_FOUND, _FAILED_PRECONDITION, _UNAVAILABLE = 4, 5, 9, 14
+_GATEWAY_STATUS = (502, 503, 504)
+
+
+class EtcdMember(NamedTuple):
+    """A member as the cluster knows it; one that never started has no name and no client URLs."""
+
+    id: int
+    name: str
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+    is_learner: bool
+
+
+class EtcdStatus(NamedTuple):
+    """How one member is."""
+
+    version: str
+    db_size: int
+    leader: int
+    member_id: int
+    raft_index: int
+    is_learner: bool
+    errors: tuple[str, ...]
+
+
+class EtcdAlarm(NamedTuple):
+    """Why a member refuses work: NOSPACE or CORRUPT."""
+
+    member_id: int
+    kind: str
+
+
+class EtcdError(OperatorError):
+    """An answer of etcd that is not success; ``code`` is gRPC's."""
+
+    def __init__(self, message: str, code: int = 0, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.transient = transient
+
+    @property
+    def says_not_found(self) -> bool:
+        return self.code == _NOT_FOUND
+
+    @property
+    def says_peer_exists(self) -> bool:
+        # The id is made of the URL and the second: added twice within one, the id is what is found to exist.
+        return "Peer URLs already exists" in self.message or "member ID already exist" in self.message
+
+    @property
+    def says_too_many_learners(self) -> bool:
+        return "too many learner members" in self.message
+
+    @property
+    def says_not_in_sync(self) -> bool:
+        """The learner has not caught up with the leader yet."""
+        return "in sync with leader" in self.message
+
+    @property
+    def says_not_a_learner(self) -> bool:
+        return self.code == _FAILED_PRECONDITION and self.message.endswith("can only promote a learner member")
+
+
+class EtcdUnreachableError(EtcdError):
+    """No answer: refused, no route, timed out, connection lost."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, _UNAVAILABLE, transient=True)
+
+
+class EtcdClient:
+    """Asks the endpoints in turn.
+
+    What is transient (an election, a cluster that has just changed, a member that restarts) is asked again until
+    ``patience`` seconds have passed, and ``on_wait`` is told once why.  Every request has a connection of its own, so
+    that a client can be used from several threads.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        *,
+        ca: bytes,
+        certificate: bytes,
+        key: bytes,
+        timeout: float = 5.0,
+        patience: float = 120.0,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> None:
+        self.endpoints = tuple(endpoints)
+        self._context = tls.client_context("etcd", ca=ca, certificate=certificate, key=key)
+        self._timeout = timeout
+        self._patience = patience
+        self._on_wait = on_wait
+
+    def members(self, *, patience: float | None = None) -> list[EtcdMember]:
+        return _members(self._ask("cluster/member/list", {"linearizable": True}, patience))
+
+    def cluster_id(self) -> int:
+        return int(self._ask("cluster/member/list", {"linearizable": True})["header"]["cluster_id"])
+
+    def sync(self) -> None:
+        """Go on with the endpoints of all started voters, by the cluster's own list."""
+        found = [url for member in self.members() if member.name and not member.is_learner for url in member.client_urls]
+        self.endpoints = tuple(found) or self.endpoints
+
+    def add_learner(self, peer_url: str) -> tuple[int, list[EtcdMember]]:
+        """The id of the new member, and all members.  One that has the peer URL already is not added again."""
+        return self._add(peer_url, is_learner=True)
+
+    def add_member(self, peer_url: str) -> tuple[int, list[EtcdMember]]:
+        return self._add(peer_url, is_learner=False)
+
+    def promote(self, member_id: int, *, patience: float | None = None) -> list[EtcdMember]:
+        """Make a learner a voter; EtcdError where it has not caught up yet.  A voter stays one."""
+        try:
+            return _members(self._ask("cluster/member/promote", {"ID": str(member_id)}, patience))
+        except EtcdError as error:
+            # An answer that was lost may have been a success.
+            if error.says_not_a_learner:
+                return self.members(patience=patience)
+            raise
+
+    def remove(self, member_id: int) -> list[EtcdMember]:
+        """Take a member out; one that is gone already is fine.  The members that stay."""
+        try:
+            return _members(self._ask("cluster/member/remove", {"ID": str(member_id)}))
+        except EtcdError as error:
+            if error.says_not_found:
+                return self.members()
+            raise
+
+    def status(self, endpoint: str) -> EtcdStatus:
+        """How the member behind an endpoint is, asked once."""
+        answer = self._request(endpoint, "maintenance/status", {})
+        return EtcdStatus(
+            version=answer.get("version", ""),
+            db_size=int(answer.get("dbSize", 0)),
+            leader=int(answer.get("leader", 0)),
+            member_id=int(answer.get("header", {}).get("member_id", 0)),
+            raft_index=int(answer.get("raftIndex", 0)),
+            is_learner=bool(answer.get("isLearner")),
+            errors=tuple(answer.get("errors") or ()),
+        )
+
+    def alarms(self) -> list[EtcdAlarm]:
+        answer = self._ask("maintenance/alarm", {"action": "GET"})
+        return [EtcdAlarm(int(item.get("memberID", 0)), item.get("alarm", "NONE")) for item in answer.get("alarms") or ()]
+
+    def statuses(self) -> dict[str, EtcdStatus | EtcdError]:
+        """Every endpoint's status, or why there is none; all are asked once and at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=len(self.endpoints) or 1) as pool:
+            return dict(zip(self.endpoints, pool.map(self._status_or_error, self.endpoints), strict=True))
+
+    def unhealthy(self) -> dict[str, str]:
+        """Endpoint → what is wrong with it; empty where all is well."""
+        problems = {}
+        for endpoint, status in self.statuses().items():
+            if isinstance(status, EtcdError):
+                problems[endpoint] = status.message
+            elif status.errors:
+                problems[endpoint] = f"{endpoint}: {', '.join(status.errors)}"
+        return problems
+
+    def snapshot(self, write: Callable[[bytes], object]) -> int:
+        """Stream the database of the first endpoint that answers to ``write``; its size.
+
+        What came is checked against the size that etcd announced and the digest that it appends; the digest is part of
+        what is written, as ``etcdutl snapshot restore`` wants it.
+        """
+        failures = []
+        for endpoint in self.endpoints:
+            blobs = self._stream(endpoint)
+            try:
+                first = next(blobs, None)
+            except EtcdError as error:
+                failures.append(error)
+                continue
+            if first is not None:
+                return _checked(endpoint, first, blobs, write)
+            failures.append(EtcdError(f"{endpoint}: the snapshot is empty"))
+        raise _worst(failures)
+
+    def _add(self, peer_url: str, *, is_learner: bool) -> tuple[int, list[EtcdMember]]:
+        body = {"peerURLs": [peer_url], "isLearner": is_learner}
+        deadline = time.monotonic() + _SAME_ID
+        while True:
+            try:
+                answer = self._ask("cluster/member/add", body)
+            except EtcdError as error:
+                if error.says_peer_exists:
+                    members = self.members()
+                    return next(member.id for member in members if peer_url in member.peer_urls), members
+                if not error.says_not_found or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return int(answer["member"]["ID"]), _members(answer)
+
+    def move_leader(self, endpoint: str, member_id: int) -> None:
+        """Ask the leader, which is behind ``endpoint``, to make another voter the leader."""
+        self._request(endpoint, "maintenance/transfer-leadership", {"targetID": str(member_id)})
+
+    def _ask(self, path: str, body: dict[str, Any], patience: float | None = None) -> dict[str, Any]:
+        """Ask the endpoints in turn, again and again while answers are transient."""
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
+        told = False
+        while True:
+            failures = []
+            for endpoint in self.endpoints:
+                try:
+                    answer = self._request(endpoint, path, body)
+                    # One that is switched off costs the whole timeout: the next question goes first to who has answered.
+                    self.endpoints = (endpoint, *(other for other in self.endpoints if other != endpoint))
+                    return answer
+                except EtcdError as error:
+                    failures.append(error)
+                    if not error.transient:
+                        raise
+            worst = _worst(failures)
+            if time.monotonic() + _PAUSE >= deadline:
+                raise worst
+            if not told and self._on_wait is not None:
+                self._on_wait(worst.message)
+                told = True
+            time.sleep(_PAUSE)
+
+    def _status_or_error(self, endpoint: str) -> EtcdStatus | EtcdError:
+        try:
+            return self.status(endpoint)
+        except EtcdError as error:
+            return error
+
+    def _request(self, endpoint: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        import msgspec
+
+        with _Exchange(endpoint, path, body, self._context, self._timeout) as response:
+            content = response.read()
+            try:
+                answer = msgspec.json.decode(content)
+            except msgspec.DecodeError:
+                answer = {}
+            if response.status == 200 and isinstance(answer, dict):
+                return answer
+            raise _failure(endpoint, answer if isinstance(answer, dict) else {}, response.status)
+
+    def _stream(self, endpoint: str) -> Iterator[tuple[int, bytes]]:
+        """The rest in bytes and a piece of the database, piece by piece."""
+        import msgspec
+
+        with _Exchange(endpoint, "maintenance/snapshot", {}, self._context, max(self._timeout, 30.0)) as response:
+            for line in response:
+                if not line.strip():
+                    continue
+                message = msgspec.json.decode(line)
+                if "result" not in message:
+                    raise _failure(endpoint, message.get("error") or message, response.status)
+                result = message["result"]
+                yield int(result.get("remaining_bytes", 0)), base64.b64decode(result.get("blob", ""))
+
+
+class _Exchange:
+    """One request and its answer; what goes wrong on the way is an EtcdError that names the endpoint."""
+
+    def __init__(self, endpoint: str, path: str, body: dict[str, Any], context: ssl.SSLContext, timeout: float) -> None:
+        self._endpoint = endpoint
+        self._path = path
+        self._body = body
+        self._context = context
+        self._timeout = timeout
+        self._connection: http.client.HTTPConnection | None = None
+
+    def __enter__(self) -> http.client.HTTPResponse:
+        import http.client
+
+        import msgspec
+
+        url = urlsplit(self._endpoint)
+        if url.scheme == "http":
+            self._connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=self._timeout)
+        else:
+            self._connection = http.client.HTTPSConnection(url.hostname or "", url.port, timeout=self._timeout, context=self._context)
+        try:
+            self._connection.request("POST", f"/v3/{self._path}", msgspec.json.encode(self._body), {"Content-Type": "application/json"})
+            return self._connection.getresponse()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        import http.client
+        import ssl
+
+        if self._connection is not None:
+            self._connection.close()
+        if isinstance(error, ssl.SSLCertVerificationError):
+            raise EtcdError(
+                f"{self._endpoint}: its certificate is not trusted: {error.verify_message}; it must be signed by this cluster's etcd CA, "
+                "and the clocks of both machines must be right"
+            ) from error
+        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+            raise EtcdError(f"{self._endpoint}: it refused this node's client certificate: {error.reason or error}") from error
+        if isinstance(error, OSError | http.client.HTTPException):
+            raise EtcdUnreachableError(f"{self._endpoint}: {_reason(error)}") from error
+
+
+def _members(answer: dict[str, Any]) -> list[EtcdMember]:
+    return [
+        EtcdMember(
+            id=int(item["ID"]),
+            name=item.get("name", ""),
+            peer_urls=tuple(item.get("peerURLs") or ()),
+            client_urls=tuple(item.get("clientURLs") or ()),
+            is_learner=bool(item.get("isLearner")),
+        )
+        for item in answer.get("members") or ()
+    ]
+
+
+def _failure(endpoint: str, answer: dict[str, Any], status: int) -> EtcdError:
+    code = int(answer.get("code") or answer.get("grpc_code") or 0)
+    text = answer.get("message") or answer.get("error") or f"HTTP status {status}"
+    transient = code in (_DEADLINE_EXCEEDED, _UNAVAILABLE) or status in _GATEWAY_STATUS or "leader changed" in text
+    return EtcdError(f"{endpoint}: {text}", code, transient=transient)
+
+
+def _worst(failures: Sequence[EtcdError]) -> EtcdError:
+    """The failure that says most: an answer before silence."""
+    if not failures:
+        return EtcdError("there is no etcd endpoint to ask")
+    return next((error for error in failures if not isinstance(error, EtcdUnreachableError)), failures[0])
+
+
+def _checked(endpoint: str, first: tuple[int, bytes], rest: Iterator[tuple[int, bytes]], write: Callable[[bytes], object]) -> int:
+    remaining, blob = first
+    # What etcd announces is the database; its digest follows in a message of its own.
+    announced = remaining + len(blob) + _DIGEST_SIZE
+    digest, held, size = hashlib.sha256(), b"", 0
+    while True:
+        write(blob)
+        size += len(blob)
+        # The last 32 bytes are the digest of all before them, and may be spread over pieces.
+        held += blob
+        digest.update(held[:-_DIGEST_SIZE])
+        held = held[-_DIGEST_SIZE:]
+        following = next(rest, None)
+        if following is None:
+            break
+        remaining, blob = following
+    if size != announced or remaining:
+        raise EtcdError(f"{endpoint}: the snapshot ended after {size} of {announced} bytes", transient=True)
+    if size % _PAGE != _DIGEST_SIZE or digest.digest() != held:
+        raise EtcdError(f"{endpoint}: the snapshot is damaged: its SHA-256 is not the one that etcd sent with it", transient=True)
+    return size
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
