@@ -81,11 +81,32 @@ def test_a_dry_run_changes_nothing_on_the_machine(machine: Machine, lines: Lines
     assert (tmp_path / "dry" / "admin.conf").is_file()
 
 
-def test_a_real_init_is_refused_before_anything_is_written(machine: Machine, lines: Lines, tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    with pytest.raises(OperatorError, match="needs a live cluster"):
-        init.run(options(overrides={}), machine, lines)
-    assert list((tmp_path / "root").iterdir()) == []
+def test_a_dry_run_tells_a_program_how_others_join(machine: Machine, lines: Lines) -> None:
+    key = "ab" * 32
+    made = init.run(options(upload_certs=True, overrides={**DRY, "certificateKey": key}), machine, lines)
+    assert (made.node_name, made.kubernetes_version, made.endpoint) == ("n1", "v1.36.3", "https://10.0.0.5:6443")
+    assert made.tokens == ("abcdef.0123456789abcdef",)
+    assert made.certificate_key == key
+    (pin,) = made.ca_pins
+    joining = f"kubeadm join 10.0.0.5:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {pin}"
+    assert made.worker_join_command == joining
+    # Without a controlPlaneEndpoint there is no place that would lead to several control planes.
+    assert made.control_plane_join_command == ""
+    assert set(made.seconds) == {event.phase for event in lines.events if event.event == "finished"}
+
+
+def test_one_phase_says_nothing_of_what_it_did_not_make(machine: Machine, lines: Lines) -> None:
+    made = init.run(options(overrides={}, only="certs/ca"), machine, lines)
+    assert list(made.seconds) == ["certs/ca"]
+    assert (made.tokens, made.ca_pins, made.worker_join_command) == ((), (), "")
+
+
+def test_a_manifest_that_says_the_same_is_not_written_again(machine: Machine, lines: Lines, tmp_path: Path) -> None:
+    manifest = tmp_path / "root/etc/kubernetes/manifests/kube-scheduler.yaml"
+    init.run(options(overrides={}, only="control-plane/scheduler"), machine, lines)
+    before = manifest.stat()
+    init.run(options(overrides={}, only="control-plane/scheduler"), machine, lines)
+    assert (manifest.stat().st_ino, manifest.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_phases_that_need_no_cluster_work_for_real(machine: Machine, lines: Lines, tmp_path: Path) -> None:
@@ -104,7 +125,9 @@ def test_phases_that_need_no_cluster_work_for_real(machine: Machine, lines: Line
 
 @pytest.mark.parametrize("phase", ["upload-config/kubeadm", "mark-control-plane", "bootstrap-token", "addon/coredns"])
 def test_phases_that_need_a_cluster_say_so(phase: str, machine: Machine, lines: Lines) -> None:
-    with pytest.raises(OperatorError, match=rf"^error execution phase {phase}: this phase needs a live cluster"):
+    with pytest.raises(
+        OperatorError, match=rf"^error execution phase {phase}: failed to load admin kubeconfig: open .*/admin.conf: no such"
+    ):
         init.run(options(overrides={}, only=phase), machine, lines)
 
 

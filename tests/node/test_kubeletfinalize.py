@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slipway.node.context import NodeContext
     from slipway.node.host import CommandResult
 
+SHOW = "systemctl show kubelet --timestamp=unix --property=LoadState,ActiveState,NeedDaemonReload,ActiveEnterTimestamp"
 CURRENT = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
@@ -76,7 +77,7 @@ class Systemd(Machine):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.programs = {"systemctl status kubelet": "Loaded: loaded"}
+        self.programs = {SHOW: "LoadState=loaded\nActiveState=active\nNeedDaemonReload=no\nActiveEnterTimestamp=@4102444800\n"}
         self.commands: list[str] = []
 
     def run(self, *command: str) -> CommandResult:
@@ -84,10 +85,24 @@ class Systemd(Machine):
         return super().run(*command)
 
 
-def test_a_restart_reads_the_units_anew(ctx: NodeContext, tmp_path: Path) -> None:
+def test_a_restart_reads_units_anew_that_changed(ctx: NodeContext, tmp_path: Path) -> None:
+    ctx.host = host = Systemd(tmp_path)
+    host.programs[SHOW] = "LoadState=loaded\nActiveState=inactive\nNeedDaemonReload=yes\nActiveEnterTimestamp=\n"
+    kubeletservice.restart(ctx)
+    assert [command for command in host.commands if command != SHOW] == ["systemctl daemon-reload", "systemctl restart kubelet"]
+
+
+def test_a_restart_leaves_units_alone_that_did_not_change(ctx: NodeContext, tmp_path: Path) -> None:
     ctx.host = host = Systemd(tmp_path)
     kubeletservice.restart(ctx)
-    assert host.commands == ["systemctl status kubelet", "systemctl daemon-reload", "systemctl restart kubelet"]
+    assert [command for command in host.commands if command != SHOW] == ["systemctl restart kubelet"]
+
+
+@pytest.mark.parametrize(("written", "expected"), [(4102444799, True), (4102444800, False), (4102444801, False)])
+def test_a_kubelet_runs_with_its_files_that_was_started_after_them(written: int, expected: bool, ctx: NodeContext, tmp_path: Path) -> None:
+    ctx.host = host = Systemd(tmp_path)
+    host.programs[f"stat --format=%Y {ctx.host.location(paths.KUBELET_CONF)}"] = f"{written}\n"
+    assert kubeletservice.runs_with_its_files(ctx) is expected
 
 
 def test_a_kubelet_that_cannot_be_stopped_is_only_warned_of(ctx: NodeContext, tmp_path: Path, lines: Lines) -> None:

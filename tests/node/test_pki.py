@@ -15,7 +15,7 @@ from certificate_case import VERSIONS, Machine, described_tree, read_golden
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.node import copycerts, kubeconfig, pki
-from slipway.node.host import DryRunHost
+from slipway.node.host import DryRunHost, RealHost
 
 # The real one goes on with these, and the control plane then does not start.  We refuse them.
 STRICTER = {"CA is not a CA", "CA with another key", "leaf with another key", "leaf without key"}
@@ -133,6 +133,29 @@ def _shared(source: Path, target: Path) -> None:
     key = copycerts.new_certificate_key()
     secret = copycerts.secret(Machine(source).ctx, key, owner_name="bootstrap-token-abcdef", owner_uid="1")
     copycerts.save(Machine(target).ctx, secret, key)
+
+
+@pytest.mark.parametrize("base_name", ["ca", "apiserver"])
+def test_a_run_that_was_killed_between_a_key_and_its_certificate_goes_on_with_both(base_name: str, tmp_path: Path) -> None:
+    """A host that dies at the rename is what kill -9 leaves."""
+
+    class Dying(RealHost):
+        def rename(self, path: str, target: str) -> None:
+            if target.endswith(f"/{base_name}.crt"):
+                raise KeyboardInterrupt
+            super().rename(path, target)
+
+    machine = Machine(tmp_path)
+    alive = machine.ctx.host
+    machine.ctx.host = Dying(str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        machine.run("certs all")
+    machine.ctx.host = alive
+    kept = alive.read(f"/etc/kubernetes/pki/{base_name}.key")
+    machine.run("certs all")
+    assert alive.read(f"/etc/kubernetes/pki/{base_name}.key") == kept
+    assert pki.load_chain(machine.ctx, base_name)
+    assert [path.name for path in tmp_path.rglob(".*")] == []
 
 
 def test_a_joining_control_plane_keeps_what_is_shared_and_makes_the_rest(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def run(call: Invocation) -> None:
         # A phase without --cri-socket does not care which runtime there is.
         detect_cri="cri-socket" in call.flags,
         kubeconfig_dir=call.text("kubeconfig-dir") if call.changed("kubeconfig-dir") else paths.KUBERNETES_DIR,
+        kubeconfig=call.text("kubeconfig") if call.changed("kubeconfig") else paths.ADMIN_CONF,
         upload_certs=call.is_on("upload-certs"),
         skip_token_print=call.is_on("skip-token-print"),
         skip_certificate_key_print=call.is_on("skip-certificate-key-print"),

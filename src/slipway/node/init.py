@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from slipway.api.machinery.errors import OperatorError
 from slipway.node import initsteps as steps
 from slipway.node import phases
+from slipway.node.initresult import InitResult, Recorder, result_of
 from slipway.node.initsteps import InitOptions, InitRun
 from slipway.node.phases import Phase
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from slipway.node.host import Host
     from slipway.node.progress import Progress
 
-__all__ = ["PHASES", "InitOptions", "InitRun", "perform", "prepare", "run", "skipped_phases"]
+__all__ = ["PHASES", "InitOptions", "InitResult", "InitRun", "perform", "prepare", "run", "skipped_phases"]
 
 # The flags of the phases' own sub-commands.
 _CERT = ("cert-dir", "config", "kubernetes-version", "dry-run")
@@ -126,9 +127,9 @@ PHASES: tuple[Phase[InitRun], ...] = (
 # fmt: on
 
 
-def run(options: InitOptions, host: Host, progress: Progress) -> None:
-    """The whole command."""
-    perform(prepare(options, host, progress))
+def run(options: InitOptions, host: Host, progress: Progress) -> InitResult:
+    """The whole command; what it made is what it returns."""
+    return perform(prepare(options, host, progress))
 
 
 def prepare(options: InitOptions, host: Host, progress: Progress) -> InitRun:
@@ -153,15 +154,15 @@ def prepare(options: InitOptions, host: Host, progress: Progress) -> InitRun:
     return InitRun(ctx=ctx, options=options, machine=host, skip_phases=skip)
 
 
-def perform(state: InitRun) -> None:
+def perform(state: InitRun) -> InitResult:
     """Run the phases."""
     ctx, options = state.ctx, state.options
     if not options.only:
         ctx.progress.say(f"[init] Using Kubernetes version: {ctx.config.cluster.kubernetes_version}")
-        if not ctx.host.dry_run:
-            raise steps.not_yet("init", "a live cluster")
     _make_keys_ahead(state)
-    phases.execute(PHASES, state, ctx.progress, only=options.only, skip=state.skip_phases)
+    recorder = Recorder(ctx.progress)
+    phases.execute(PHASES, state, recorder, only=options.only, skip=state.skip_phases)
+    return result_of(state, recorder.seconds)
 
 
 def skipped_phases(cluster: ClusterConfiguration, asked: tuple[str, ...]) -> tuple[str, ...]:

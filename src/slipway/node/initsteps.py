@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.machinery.errors import OperatorError
 from slipway.node import paths
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ class InitOptions(msgspec.Struct, kw_only=True, frozen=True):
     """The phase to run alone, such as ``certs/ca``; empty for all."""
     detect_cri: bool = True
     kubeconfig_dir: str = paths.KUBERNETES_DIR
+    kubeconfig: str = paths.ADMIN_CONF
+    """With what phases that talk to the cluster reach it."""
     upload_certs: bool = False
     skip_token_print: bool = False
     skip_certificate_key_print: bool = False
@@ -50,16 +51,21 @@ class InitRun(msgspec.Struct, kw_only=True):
 
 
 def preflight(state: InitRun) -> None:
-    from slipway.node.preflight import check, machine, workflows
+    from slipway.node.preflight import check, earlier, machine, workflows
 
     ctx = state.ctx
     ignored = {name.lower() for name in ctx.config.node_registration.ignore_preflight_errors}
     ctx.progress.say("[preflight] Running pre-flight checks")
     check.run([machine.privileged_user()], state.machine, ctx.progress, ignored)
-    check.run(workflows.init_checks(ctx.config, ctx.release), state.machine, ctx.progress, ignored)
-    if not ctx.host.dry_run:
-        raise not_yet("pulling the images", "the container runtime")
-    ctx.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
+    left = earlier.of_control_plane(ctx, state.machine)
+    left.tell(ctx.progress, "init")
+    check.run(workflows.init_checks(ctx.config, ctx.release, earlier=left), state.machine, ctx.progress, ignored)
+    if ctx.host.dry_run:
+        ctx.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
+        return
+    from slipway.node import imagepull
+
+    imagepull.pull_in_preflight(ctx, ignored)
 
 
 def certificates(state: InitRun) -> None:
@@ -117,22 +123,31 @@ def kubelet_start(state: InitRun) -> None:
     if ctx.host.dry_run:
         kubelet.write_files(ctx)
         return
-    kubeletservice.stop(ctx)
+    running = kubeletservice.is_active(ctx)
+    if not running:
+        # One that is started over and over, for want of its files, shall not find half of them.
+        kubeletservice.stop(ctx)
     kubelet.write_files(ctx)
+    if running and kubeletservice.runs_with_its_files(ctx):
+        ctx.progress.say("[kubelet-start] The kubelet is running with these files already")
+        return
     ctx.progress.say("[kubelet-start] Starting the kubelet")
     kubeletservice.restart(ctx)
 
 
 def wait_control_plane(state: InitRun) -> None:
-    from slipway.node import dryrun
+    from slipway.node import dryrun, health
     from slipway.node.uploadconfig import KUBELET_GROUP
 
     ctx = state.ctx
     if ctx.host.dry_run:
         dryrun.show_files(ctx, control_plane=True)
-    _cluster(state)
+        _cluster(state)
     folder = ctx.host.location(paths.MANIFESTS_DIR)
     ctx.progress.say(f'[wait-control-plane] Waiting for the kubelet to boot up the control plane as static Pods from directory "{folder}"')
+    if not ctx.host.dry_run:
+        health.wait_for_control_plane(ctx)
+        return
     dryrun.say_kubelet_wait(ctx.progress, ctx.config.cluster.component_configs[KUBELET_GROUP])
     if not ctx.release.gate(ctx.config.cluster.feature_gates, "WaitForAllControlPlaneComponents"):
         ctx.progress.say("[dryrun] Would wait for the API Server's /healthz endpoint to return 'ok'")
@@ -143,7 +158,7 @@ def upload_kubeadm_config(state: InitRun) -> None:
 
     cluster = _cluster(state)
     state.ctx.progress.say('[upload-config] Storing the configuration used in ConfigMap "kubeadm-config" in the "kube-system" Namespace')
-    _apply(cluster, uploadconfig.kubeadm_config(state.ctx.config.cluster, state.ctx.release))
+    cluster.apply_all(uploadconfig.kubeadm_config(state.ctx.config.cluster, state.ctx.release))
 
 
 def upload_kubelet_config(state: InitRun) -> None:
@@ -153,7 +168,7 @@ def upload_kubelet_config(state: InitRun) -> None:
     state.ctx.progress.say(
         '[kubelet] Creating a ConfigMap "kubelet-config" in namespace kube-system with the configuration for the kubelets in the cluster'
     )
-    _apply(cluster, uploadconfig.kubelet_config(state.ctx.config.cluster, state.ctx.release))
+    cluster.apply_all(uploadconfig.kubelet_config(state.ctx.config.cluster, state.ctx.release))
     markcontrolplane.annotate_cri_socket(state.ctx, cluster)
 
 
@@ -181,21 +196,30 @@ def bootstrap_token(state: InitRun) -> None:
     from slipway.node import clusterinfo, joincommand, kubeconfig, rbac, tokens
 
     ctx, cluster = state.ctx, _cluster(state)
-    server, ca = joincommand.cluster_of(ctx, paths.ADMIN_CONF)
+    server, ca = joincommand.cluster_of(ctx, _kubeconfig(state))
     texts = [token.token for token in ctx.config.bootstrap_tokens]
     if texts and not state.options.skip_token_print:
         shown = f"token: {texts[0]}" if len(texts) == 1 else f"tokens: [{' '.join(texts)}]"
         ctx.progress.say(f"[bootstrap-token] Using {shown}")
     ctx.progress.say("[bootstrap-token] Configuring bootstrap tokens, cluster-info ConfigMap, RBAC Roles")
+    # What a live cluster gets at once is shown in a dry run in the order of the announcements.
+    waiting: list[Manifest] = []
+    write = cluster.apply if ctx.host.dry_run else waiting.append
     for token in ctx.config.bootstrap_tokens:
-        cluster.get("v1", "Secret", tokens.secret_name(token.token_id), tokens.NAMESPACE)
-        cluster.apply(tokens.secret(token, ctx.host.now()))
+        if ctx.host.dry_run:
+            cluster.get("v1", "Secret", tokens.secret_name(token.token_id), tokens.NAMESPACE)
+        write(tokens.secret(token, ctx.host.now()))
     for words, manifests in rbac.for_joining_nodes(ctx.release):
         ctx.progress.say(f"[bootstrap-token] Configured RBAC rules to {words}")
-        _apply(cluster, manifests)
+        for manifest in manifests:
+            write(manifest)
     ctx.progress.say('[bootstrap-token] Creating the "cluster-info" ConfigMap in the "kube-public" namespace')
-    cluster.apply(clusterinfo.config_map(clusterinfo.kubeconfig(server, kubeconfig.encoded(ca), ctx.release)))
-    _apply(cluster, clusterinfo.access())
+    for manifest in (
+        clusterinfo.config_map(clusterinfo.kubeconfig(server, kubeconfig.encoded(ca), ctx.release)),
+        *clusterinfo.access(),
+    ):
+        write(manifest)
+    cluster.apply_all(waiting)
 
 
 def enable_client_cert_rotation(state: InitRun) -> None:
@@ -220,8 +244,8 @@ def show_join_command(state: InitRun) -> None:
     from slipway.node import joincommand
 
     ctx, options = state.ctx, state.options
-    server, ca = joincommand.cluster_of(ctx, paths.ADMIN_CONF)
-    pins = joincommand.pins_of(ca, paths.ADMIN_CONF)
+    server, ca = joincommand.cluster_of(ctx, _kubeconfig(state))
+    pins = joincommand.pins_of(ca, _kubeconfig(state))
     for token in ctx.config.bootstrap_tokens:
         join_control_plane = joincommand.control_plane(
             server,
@@ -243,24 +267,18 @@ def show_join_command(state: InitRun) -> None:
 
 def _cluster(state: InitRun) -> Cluster:
     """The API server, reached with admin.conf, which therefore must be there."""
-    from slipway.node import joincommand
+    from slipway.node import adminaccess, joincommand
     from slipway.node.cluster import DryRunCluster
 
     if state.cluster is None:
-        if not state.ctx.host.dry_run:
-            raise not_yet("this phase", "a live cluster")
-        joincommand.cluster_of(state.ctx, paths.ADMIN_CONF)
-        state.cluster = DryRunCluster(state.ctx.progress, state.ctx.release)
+        if state.ctx.host.dry_run:
+            joincommand.cluster_of(state.ctx, paths.ADMIN_CONF)
+            state.cluster = DryRunCluster(state.ctx.progress, state.ctx.release)
+        else:
+            state.cluster = adminaccess.connect(state.ctx, _kubeconfig(state))
     return state.cluster
 
 
-def _apply(cluster: Cluster, manifests: list[Manifest]) -> None:
-    for manifest in manifests:
-        cluster.apply(manifest)
-
-
-def not_yet(what: str, needed: str) -> OperatorError:
-    return OperatorError(
-        f"{what} needs {needed}, which this version cannot talk to yet: add --dry-run, "
-        "or run one of the phases that need none (certs, kubeconfig, etcd, control-plane, kubelet-start)"
-    )
+def _kubeconfig(state: InitRun) -> str:
+    """A dry run has an admin.conf of its own, and looks at no other."""
+    return paths.ADMIN_CONF if state.ctx.host.dry_run else state.options.kubeconfig

@@ -8,7 +8,7 @@ from slipway.api import components
 from slipway.api.kubeadm.internal import Arg, Taint
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
-from slipway.node import arguments, images, patches, paths
+from slipway.node import arguments, files, images, patches, paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +37,16 @@ def write_flags(ctx: NodeContext, *, register_taints: bool) -> None:
     flags = arguments.to_command(defaults, ctx.config.node_registration.kubelet_extra_args, sorted_extra_args=ctx.release.sorted_extra_args)
     location = ctx.host.location(paths.KUBELET_FLAGS_ENV)
     ctx.progress.say(f'[kubelet-start] Writing kubelet environment file with flags to file "{location}"')
-    ctx.host.write(paths.KUBELET_FLAGS_ENV, environment_file(flags).encode(), 0o644)
+    files.keep(ctx.host, paths.KUBELET_FLAGS_ENV, environment_file(flags).encode(), 0o644)
 
 
-def write_configuration(ctx: NodeContext) -> None:
-    """Write the cluster's kubelet configuration with this node's patches; the socket of the runtime is one of them."""
+def write_configuration(ctx: NodeContext, *, instance: bool = True) -> None:
+    """Write the cluster's kubelet configuration with this node's patches; the socket of the runtime is one of them.
+
+    Without ``instance`` the file with what is this node's own is left as it is.
+    """
     node_local = ctx.release.gate(ctx.config.cluster.feature_gates, "NodeLocalCRISocket")
-    if node_local:
+    if node_local and instance:
         _write_config(ctx, paths.KUBELET_INSTANCE_CONFIG, instance_configuration(ctx.config.node_registration.cri_socket))
     _write_config(ctx, paths.KUBELET_CONFIG, _configuration(ctx, node_local=node_local))
 
@@ -70,6 +73,42 @@ def flags_of_environment_file(text: str) -> list[str]:
         elif value := next(words, None):
             flags.append(f"{word}={value}")
     return flags
+
+
+def take_flag(ctx: NodeContext, name: str) -> str:
+    """Take a flag out of this node's ``kubeadm-flags.env``, where something else says it from now on; its value, or nothing."""
+    flags, _ = arguments.from_command(_flags_of_node(ctx))
+    value = arguments.value_of(flags, name)
+    if value is not None:
+        _write_without(ctx, (name,))
+    return value or ""
+
+
+def drop_flags(ctx: NodeContext, names: Sequence[str]) -> None:
+    """Take flags that the kubelet no longer wants out of ``kubeadm-flags.env``; the old file is kept."""
+    import random
+
+    folder = f"{paths.TMP_DIR}/kubeadm-kubelet-env{random.randrange(10**9, 10**10)}"
+    _flags_of_node(ctx)
+    ctx.progress.say(f"[upgrade] Backing up kubelet env file to {folder}/kubeadm-flags.env")
+    ctx.host.write(f"{folder}/kubeadm-flags.env", ctx.host.read(paths.KUBELET_FLAGS_ENV), 0o644)
+    _write_without(ctx, names)
+
+
+def _flags_of_node(ctx: NodeContext) -> list[str]:
+    try:
+        return flags_of_environment_file(ctx.host.read(paths.KUBELET_FLAGS_ENV).decode())
+    except FileNotFoundError as error:
+        raise OperatorError(f"error reading kubeadm flags file: there is no {ctx.host.location(paths.KUBELET_FLAGS_ENV)}") from error
+
+
+def _write_without(ctx: NodeContext, names: Sequence[str]) -> None:
+    words = _flags_of_node(ctx)
+    kept = [word for word in words if word.partition("=")[0].lstrip("-") not in names]
+    if kept != words:
+        location = ctx.host.location(paths.KUBELET_FLAGS_ENV)
+        ctx.progress.say(f'[kubelet-start] Writing kubelet environment file with flags to file "{location}"')
+        ctx.host.write(paths.KUBELET_FLAGS_ENV, environment_file(kept).encode(), 0o644)
 
 
 def node_name_and_hostname(ctx: NodeContext) -> tuple[str, str]:
@@ -114,7 +153,7 @@ def _configuration(ctx: NodeContext, *, node_local: bool) -> str:
 
 def _write_config(ctx: NodeContext, path: str, text: str) -> None:
     ctx.progress.say(f'[kubelet-start] Writing kubelet configuration to file "{ctx.host.location(path)}"')
-    ctx.host.write(path, text.encode(), 0o644)
+    files.keep(ctx.host, path, text.encode(), 0o644)
 
 
 def _taint(taint: Taint) -> str:

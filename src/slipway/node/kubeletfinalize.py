@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import arguments, kubeconfig, kubeletservice, paths
+from slipway.node import arguments, files, kubeconfig, kubeletservice, paths
 
 if TYPE_CHECKING:
     from slipway.node.context import NodeContext
@@ -26,8 +26,9 @@ def enable_client_cert_rotation(ctx: NodeContext) -> None:
     except OSError as error:
         raise OperatorError(f'could not load "{paths.KUBELET_CONF}": {error.strerror or error}') from error
     rotating = pointed_at(current, certificate)
-    ctx.host.write(paths.KUBELET_CONF, kubeconfig.text(rotating, ctx.release).encode())
-    kubeletservice.restart(ctx)
+    files.keep(ctx.host, paths.KUBELET_CONF, kubeconfig.text(rotating, ctx.release).encode(), 0o600)
+    if not kubeletservice.runs_with_its_files(ctx):
+        kubeletservice.restart(ctx)
 
 
 def pointed_at(config: Document, certificate: str) -> Document:

@@ -5,12 +5,26 @@ Nothing here fails a run: a machine without systemd may look after its kubelet i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.node import paths
 
 if TYPE_CHECKING:
     from slipway.node.context import NodeContext
 
 _SERVICE = "kubelet"
+_FILES = (paths.KUBELET_CONF, paths.KUBELET_CONFIG, paths.KUBELET_INSTANCE_CONFIG, paths.KUBELET_FLAGS_ENV)
+
+
+class State(NamedTuple):
+    """What systemd knows of the service."""
+
+    loaded: bool
+    active: bool
+    stale_unit: bool
+    """Whether the unit on disk differs from the one that systemd has read."""
+    started: int
+    """When it became active, in seconds since 1970; 0 where it is not known."""
 
 
 def stop(ctx: NodeContext) -> None:
@@ -18,13 +32,43 @@ def stop(ctx: NodeContext) -> None:
 
 
 def restart(ctx: NodeContext) -> None:
-    """Let systemd read its units anew, and start the kubelet whether it runs or not."""
-    _control(ctx, "make sure that the kubelet is running", ("daemon-reload",), ("restart", _SERVICE))
+    """Let systemd read its units anew where they changed, and start the kubelet whether it runs or not."""
+    reload = (("daemon-reload",),) if _state(ctx).stale_unit else ()
+    _control(ctx, "make sure that the kubelet is running", *reload, ("restart", _SERVICE))
 
 
 def exists(ctx: NodeContext) -> bool:
-    status = ctx.host.run("systemctl", "status", _SERVICE).stdout
-    return "Loaded: not-found" not in status and "could not be found" not in status
+    return _state(ctx).loaded
+
+
+def is_active(ctx: NodeContext) -> bool:
+    return ctx.host.which("systemctl") is not None and _state(ctx).active
+
+
+def runs_with_its_files(ctx: NodeContext) -> bool:
+    """Whether the kubelet runs and was started after its files were written; the files tell, not a log."""
+    if not is_active(ctx):
+        return False
+    files = [ctx.host.location(path) for path in (*_FILES, f"{ctx.config.cluster.certificates_dir}/ca.crt") if ctx.host.exists(path)]
+    times = ctx.host.run("stat", "--format=%Y", *files)
+    started = _state(ctx).started
+    return times.code == 0 and started > 0 and all(int(time) < started for time in times.stdout.split())
+
+
+def _state(ctx: NodeContext) -> State:
+    wanted = "LoadState,ActiveState,NeedDaemonReload,ActiveEnterTimestamp"
+    shown = ctx.host.run("systemctl", "show", _SERVICE, "--timestamp=unix", f"--property={wanted}")
+    if shown.code != 0:
+        # A systemd before 248 does not know the form of the time.
+        shown = ctx.host.run("systemctl", "show", _SERVICE, f"--property={wanted}")
+    values = dict(line.split("=", 1) for line in shown.stdout.splitlines() if "=" in line)
+    entered = values.get("ActiveEnterTimestamp", "").removeprefix("@")
+    return State(
+        loaded=values.get("LoadState", "not-found") not in ("not-found", "error", "bad-setting"),
+        active=values.get("ActiveState") == "active",
+        stale_unit=values.get("NeedDaemonReload", "yes") != "no",
+        started=int(entered) if entered.isdecimal() else 0,
+    )
 
 
 def _control(ctx: NodeContext, purpose: str, *steps: tuple[str, ...]) -> None:

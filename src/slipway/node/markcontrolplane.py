@@ -26,10 +26,15 @@ def mark(ctx: NodeContext, cluster: Cluster) -> None:
     cluster.amend_node(name, labels=dict.fromkeys(LABELS, ""), taints=manifests(taints))
 
 
-def annotate_cri_socket(ctx: NodeContext, cluster: Cluster) -> None:
-    """Keep the socket of the runtime on the Node, where the release does so and no file on the node has it."""
+def keeps_cri_socket(ctx: NodeContext) -> bool:
+    """Whether the release keeps the socket of the runtime on the Node, because no file on the node has it."""
     node_local = ctx.release.gate(ctx.config.cluster.feature_gates, "NodeLocalCRISocket")
-    if ctx.release.node_annotation_cri_socket and not node_local:
+    return ctx.release.node_annotation_cri_socket and not node_local
+
+
+def annotate_cri_socket(ctx: NodeContext, cluster: Cluster) -> None:
+    """Keep the socket of the runtime on the Node, where the release does so."""
+    if keeps_cri_socket(ctx):
         registration = ctx.config.node_registration
         cluster.amend_node(registration.name, annotations={CRI_SOCKET_ANNOTATION: registration.cri_socket})
 

@@ -92,6 +92,11 @@ def _run(path: str, run: Callable[[State], None], state: State, progress: Progre
     progress.phase(PhaseEvent(phase=path, event="started", seconds=0.0))
     try:
         run(state)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        failed = OperatorError(f"error execution phase {path}: {place}{error.strerror or error}")
+        progress.phase(PhaseEvent(phase=path, event="failed", seconds=time.monotonic() - began, reason=f"{place}{error.strerror or error}"))
+        raise failed from error
     except OperatorError as error:
         elapsed = time.monotonic() - began
         progress.phase(PhaseEvent(phase=path, event="failed", seconds=elapsed, reason=error.message))

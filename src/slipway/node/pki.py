@@ -51,6 +51,7 @@ def ensure_certificate(ctx: NodeContext, name: str) -> None:
         kind = "certificate" if spec.ca else "certificate authority"
         ctx.progress.say(f"[certs] External etcd mode: Skipping {spec.base_name} {kind} generation")
         return
+    _finish_pair(ctx, spec)
     if not _exists(ctx, spec):
         _create(ctx, spec)
         return
@@ -78,8 +79,8 @@ def ensure_service_account_key(ctx: NodeContext) -> None:
 def ensure_for_join(ctx: NodeContext) -> None:
     """All certificates of one more control plane: the shared ones must be there, the others are made."""
     required = certificates.required(ctx.config)
-    generate_ahead(ctx, [*(spec.name for spec in required), "sa"])
     for spec in required:
+        _finish_pair(ctx, spec)
         if not _exists(ctx, spec):
             signer = certificates.spec_of(spec.ca) if spec.ca else None
             if signer is not None and is_keyless(ctx, signer.name):
@@ -211,10 +212,16 @@ def warn_about_period(ctx: NodeContext, base_name: str, certificate: Certificate
 def write_pair(ctx: NodeContext, base_name: str, certificate: Certificate, key: PrivateKey) -> None:
     from slipway.node import x509
 
-    path = key_path(ctx, base_name)
+    path, pending = key_path(ctx, base_name), _pending_path(ctx, base_name)
     ctx.host.make_dir(posixpath.dirname(path), 0o755)
-    ctx.host.write(path, keys.private_pem(key), _KEY_MODE)
-    ctx.host.write(certificate_path(ctx, base_name), x509.pem(certificate), _CERTIFICATE_MODE)
+    # Two files cannot appear at once: a run that is killed in between leaves the certificate where the next one finds it.
+    ctx.host.write(pending, x509.pem(certificate), _CERTIFICATE_MODE)
+    try:
+        ctx.host.write(path, keys.private_pem(key), _KEY_MODE)
+    except OSError:
+        ctx.host.remove(pending)
+        raise
+    ctx.host.rename(pending, certificate_path(ctx, base_name))
 
 
 def _create(ctx: NodeContext, spec: CertificateSpec) -> None:
@@ -223,13 +230,12 @@ def _create(ctx: NodeContext, spec: CertificateSpec) -> None:
 
     cluster = ctx.config.cluster
     profile = certificates.profile(spec, ctx.config, ctx.release)
+    key = ctx.keys.take(cluster.key_algorithm)
     if spec.ca:
         authority = load_authority(ctx, spec.ca)
-        key = ctx.keys.take(cluster.key_algorithm)
         valid = x509.period(ctx.host.now(), cluster.certificate_validity_period or certificates.DEFAULT_VALIDITY)
         certificate = x509.signed(profile, key.public_key(), authority, valid)
     else:
-        key = ctx.keys.take(cluster.key_algorithm)
         valid = x509.period(ctx.host.now(), cluster.ca_certificate_validity_period or certificates.DEFAULT_CA_VALIDITY)
         certificate = x509.self_signed(profile, key, valid, sha256_key_id=ctx.release.sha256_key_ids)
     ctx.progress.say(f'[certs] Generating "{spec.base_name}" certificate and key')
@@ -319,6 +325,22 @@ def _external(ctx: NodeContext, name: str, complaint: str) -> bool:
 
 def _exists(ctx: NodeContext, spec: CertificateSpec) -> bool:
     return ctx.host.exists(certificate_path(ctx, spec.base_name)) or ctx.host.exists(key_path(ctx, spec.base_name))
+
+
+def _finish_pair(ctx: NodeContext, spec: CertificateSpec) -> None:
+    """Go on where a run was killed between a key and its certificate; a key that stands alone otherwise is somebody's mistake."""
+    pending, path = _pending_path(ctx, spec.base_name), certificate_path(ctx, spec.base_name)
+    if not ctx.host.exists(pending):
+        return
+    if ctx.host.exists(key_path(ctx, spec.base_name)) and not ctx.host.exists(path):
+        ctx.host.rename(pending, path)
+    else:
+        ctx.host.remove(pending)
+
+
+def _pending_path(ctx: NodeContext, base_name: str) -> str:
+    folder, name = posixpath.split(certificate_path(ctx, base_name))
+    return f"{folder}/.{name}.pending"
 
 
 def _needs_key(ctx: NodeContext, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.kubeadm.internal import Arg, ClusterConfiguration, ControlPlaneComponent
 from slipway.api.machinery import goyaml
-from slipway.node import arguments, componentpod, endpoints, images, patches, paths, probes, rootless, volumes
+from slipway.node import arguments, componentpod, endpoints, files, images, patches, paths, probes, rootless, volumes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ def write_manifest(ctx: NodeContext, component: str, pod: Manifest) -> None:
     if rootless.wanted(ctx) and not ctx.host.dry_run:
         pod = rootless.apply(ctx, component, pod)
     patched = patches.patch(ctx, component, pod)
-    ctx.host.write(path_of(component), goyaml.dump(patched).encode(), 0o600)
+    files.keep(ctx.host, path_of(component), goyaml.dump(patched).encode(), 0o600)
 
 
 def path_of(component: str) -> str:
