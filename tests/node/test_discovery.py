@@ -36,7 +36,7 @@ clusters:
 def found(token: str, lines: Lines, tmp_path: Path, *, signed_by: str = TOKEN, pins: tuple[str, ...] = (), tls: str = TOKEN) -> Any:
     cluster = DryRunCluster(lines, RELEASE, imagined=imagined.objects(RELEASE, signed_by), expects_cluster=True)
     by_token = BootstrapTokenDiscovery(token=token, api_server_endpoint="10.0.0.1:6443", ca_cert_hashes=list(pins))
-    return discovery.discover(Discovery(bootstrap_token=by_token, tls_bootstrap_token=tls), cluster, Machine(tmp_path))
+    return discovery.imagine(Discovery(bootstrap_token=by_token, tls_bootstrap_token=tls), cluster, Machine(tmp_path))
 
 
 @pytest.mark.parametrize("pins", [(), (PIN,), ("sha256:" + "0" * 64, PIN), (PIN.upper().replace("SHA256", "sha256"),)])
@@ -65,7 +65,7 @@ def by_file(text: str | None, lines: Lines, tmp_path: Path, tls: str = "") -> An
     if text is not None:
         host.put("/discovery.conf", text)
     wanted = Discovery(file=FileDiscovery(kube_config_path="/discovery.conf"), tls_bootstrap_token=tls)
-    return discovery.discover(wanted, DryRunCluster(lines, RELEASE), host)
+    return discovery.imagine(wanted, DryRunCluster(lines, RELEASE), host)
 
 
 def test_a_file_without_credentials_needs_a_token(lines: Lines, tmp_path: Path) -> None:

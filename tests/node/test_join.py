@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 from node.machine import Machine
 
+from slipway.api.kubeadm.internal import ClusterConfiguration, JoinConfiguration, JoinControlPlane
+from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import imagined, join
-from slipway.node.join import JoinOptions
+from slipway.node import imagined, join, phases
+from slipway.node import joinsteps as steps
+from slipway.node.join import JoinOptions, JoinRun
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from node.conftest import Lines
+    from node.conftest import Lines, MakeContext
 
 WORKER = {
     "discovery.bootstrapToken.token": "abcdef.abcdef0123456789",
@@ -78,6 +82,7 @@ def test_a_worker_skips_the_phases_of_a_control_plane(machine: Machine, lines: L
         "control-plane-prepare/control-plane",
         "check-etcd",
         "etcd-join",
+        "control-plane-join/etcd",
         "control-plane-join/mark-control-plane",
         "wait-control-plane",
     ]
@@ -88,9 +93,19 @@ def test_without_a_certificate_key_the_shared_certificates_must_be_there(machine
         join.run(JoinOptions(overrides={**CONTROL_PLANE, "controlPlane.certificateKey": ""}), machine, lines)
 
 
-def test_a_real_join_is_refused_before_anything_is_written(machine: Machine, lines: Lines, tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="needs a live cluster"):
-        join.run(JoinOptions(overrides={**WORKER, "dryRun": False}), machine, lines)
+def test_an_endpoint_that_does_not_answer_is_told_before_anything_is_written(machine: Machine, lines: Lines, tmp_path: Path) -> None:
+    # Nothing listens on the port of a socket that is bound and no more.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        unanswered = {
+            **WORKER,
+            "dryRun": False,
+            "discovery.bootstrapToken.apiServerEndpoint": endpoint,
+            "timeouts.discovery": Duration.parse("300ms"),
+        }
+        with pytest.raises(OperatorError, match=f"cannot reach https://{endpoint}: Connection refused"):
+            join.run(JoinOptions(overrides=unanswered), machine, lines)
     assert not (tmp_path / "root").exists()
 
 
@@ -103,3 +118,29 @@ def test_a_phase_alone_ends_without_a_farewell(machine: Machine, lines: Lines, t
     join.run(JoinOptions(overrides=WORKER, only="kubelet-start"), machine, lines)
     assert (tmp_path / "dry/config.yaml").is_file()
     assert not [text for text in lines.shown if "This node has joined the cluster" in text]
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "first"),
+    [
+        ("v1.33.13", {}, True),
+        ("v1.33.13", {"ControlPlaneKubeletLocalMode": False}, False),
+        ("v1.34.10", {"ControlPlaneKubeletLocalMode": False}, False),
+        # The gate is locked in 1.35 and gone in 1.36: joinsteps have one order left.
+        ("v1.36.3", {"ControlPlaneKubeletLocalMode": False}, True),
+    ],
+)
+def test_etcd_joins_before_the_kubelet_has_credentials_only_where_the_kubelet_talks_to_its_own_api_server(
+    version: str, gates: dict[str, bool], first: bool, machine: Machine, lines: Lines, make_context: MakeContext
+) -> None:
+    ctx = make_context(ClusterConfiguration(feature_gates=gates), version=version)
+    config = JoinConfiguration(control_plane=JoinControlPlane())
+    state = JoinRun(config=config, options=JoinOptions(), release=ctx.release, host=machine, machine=machine, progress=lines, ctx=ctx)
+    applied = [
+        item.path
+        for item in phases.walk(join.PHASES)
+        if item.phase.run in (steps.etcd_join, steps.kubelet_wait_bootstrap)
+        and item.phase.applies is not None
+        and item.phase.applies(state)
+    ]
+    assert applied == (["etcd-join", "kubelet-wait-bootstrap"] if first else ["control-plane-join/etcd"])

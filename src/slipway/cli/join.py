@@ -28,4 +28,8 @@ def run(call: Invocation) -> None:
     )
     state = join.prepare(options, call.host, progress)
     call.release = state.release
-    join.perform(state)
+    try:
+        join.perform(state)
+    finally:
+        # The cluster may have told which release to be.
+        call.release = state.release

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from slipway.api.machinery.errors import OperatorError
+from slipway.node import joincluster, paths, phases
 from slipway.node import joinsteps as steps
-from slipway.node import paths, phases
 from slipway.node.joinsteps import JoinOptions, JoinRun, is_control_plane
 from slipway.node.phases import Phase
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from slipway.node.host import Host
     from slipway.node.progress import Progress
 
-__all__ = ["PHASES", "JoinOptions", "JoinRun", "perform", "prepare", "run"]
+__all__ = ["PHASES", "JoinOptions", "JoinResult", "JoinRun", "perform", "prepare", "run"]
 
 _ENDPOINT = "[api-server-endpoint]"
 
@@ -49,10 +51,13 @@ PHASES: tuple[Phase[JoinRun], ...] = (
     Phase(name="check-etcd", short="Check that the cluster's etcd is healthy", run=steps.check_etcd, applies=is_control_plane, hidden=True),
     Phase(name="kubelet-start", short="Write the kubelet's settings and its bootstrap credentials, and start it", run=steps.kubelet_start,
           argument=_ENDPOINT, flags=("config", "cri-socket", "node-name", *_DISCOVERY, "patches", "dry-run")),
-    Phase(name="etcd-join", short="Add a member of etcd on this node", run=steps.etcd_join, applies=is_control_plane, flags=_ETCD),
+    Phase(name="etcd-join", short="Add a member of etcd on this node", run=steps.etcd_join, applies=steps.joins_etcd_first,
+          flags=_ETCD),
     Phase(name="kubelet-wait-bootstrap", short="Wait for the kubelet to get its own credentials", run=steps.kubelet_wait_bootstrap,
-          flags=("config", "cri-socket", "dry-run")),
+          applies=steps.stays_local, flags=("config", "cri-socket", "dry-run")),
     Phase(name="control-plane-join", short="Make this node one of the control planes", flags=_ETCD, phases=(
+        Phase(name="etcd", short="Add a member of etcd on this node, where ControlPlaneKubeletLocalMode is off", run=steps.etcd_join,
+              applies=steps.joins_etcd_last, hidden=True),
         Phase(name="mark-control-plane", short="Label and taint this node as a control plane", run=steps.mark_control_plane,
               applies=is_control_plane, flags=(*_ROLE, "node-name", "dry-run")),
     )),
@@ -62,9 +67,21 @@ PHASES: tuple[Phase[JoinRun], ...] = (
 # fmt: on
 
 
-def run(options: JoinOptions, host: Host, progress: Progress) -> None:
+class JoinResult(msgspec.Struct, kw_only=True, frozen=True):
+    """What has become of the machine."""
+
+    node_name: str
+    control_plane: bool
+    server: str
+    """The URL of the cluster's API server."""
+    version: str
+    """The Kubernetes version of the cluster, whose kubeadm was acted as."""
+    seconds: float
+
+
+def run(options: JoinOptions, host: Host, progress: Progress) -> JoinResult:
     """The whole command."""
-    perform(prepare(options, host, progress))
+    return perform(prepare(options, host, progress))
 
 
 def prepare(options: JoinOptions, host: Host, progress: Progress) -> JoinRun:
@@ -88,19 +105,28 @@ def prepare(options: JoinOptions, host: Host, progress: Progress) -> JoinRun:
     return JoinRun(config=config, options=options, release=release, host=here, machine=host, progress=progress)
 
 
-def perform(state: JoinRun) -> None:
+def perform(state: JoinRun) -> JoinResult:
     """Run the phases, and say what has become of the node."""
-    if not state.host.dry_run:
-        raise steps.not_yet("join")
+    import time
+
+    began = time.monotonic()
+    joincluster.look_early(state)
     phases.execute(PHASES, state, state.progress, only=state.options.only, skip=state.config.skip_phases)
     if not state.options.only:
         state.progress.show(_farewell(state))
+    return JoinResult(
+        node_name=state.config.node_registration.name,
+        control_plane=is_control_plane(state),
+        server=joincluster.server(state),
+        version=state.ctx.config.cluster.kubernetes_version if state.ctx is not None else f"v{state.release.version}",
+        seconds=time.monotonic() - began,
+    )
 
 
 def _farewell(state: JoinRun) -> str:
     if not is_control_plane(state):
         return _WORKER_JOINED
-    external = steps.context(state).config.cluster.etcd.external is not None
+    external = joincluster.context(state).config.cluster.etcd.external is not None
     etcd = "" if external else "* A new etcd member was added to the local/stacked etcd cluster."
     return _CONTROL_PLANE_JOINED.format(etcd=etcd, admin_conf=paths.ADMIN_CONF)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.node import paths
+from slipway.node.joincluster import administrator, bootstrap, client, context, expected_release, local_api_ready, node_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from slipway.node.cluster import Cluster
     from slipway.node.context import NodeContext
     from slipway.node.host import Host
+    from slipway.node.joincluster import EarlyLook
     from slipway.node.kubeconfig import Document
+    from slipway.node.preflight.earlier import Earlier
     from slipway.node.progress import Progress
 
 
@@ -40,7 +43,7 @@ class JoinOptions(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class JoinRun(msgspec.Struct, kw_only=True):
-    """What the phases of one ``join`` share; the last three are filled in when a phase first needs them."""
+    """What the phases of one ``join`` share; from ``early`` on it is filled in when a phase first needs it."""
 
     config: JoinConfiguration
     options: JoinOptions
@@ -49,9 +52,12 @@ class JoinRun(msgspec.Struct, kw_only=True):
     machine: Host
     """The host as it is; in a dry run ``host`` has the files of the run, too."""
     progress: Progress
+    early: EarlyLook | None = None
     cluster: Cluster | None = None
+    admin: Cluster | None = None
     bootstrap: Document | None = None
     ctx: NodeContext | None = None
+    keys_expected: bool = False
 
 
 def is_control_plane(state: JoinRun) -> bool:
@@ -66,27 +72,66 @@ def certificate_key(state: JoinRun) -> str:
     return state.config.control_plane.certificate_key if state.config.control_plane is not None else ""
 
 
+def stays_local(state: JoinRun) -> bool:
+    """Whether the kubelet of a control plane talks to the API server beside it, so that etcd must be there before it."""
+    ctx = context(state)
+    return ctx.release.gate(ctx.config.cluster.feature_gates, "ControlPlaneKubeletLocalMode")
+
+
+def joins_etcd_first(state: JoinRun) -> bool:
+    return is_control_plane(state) and stays_local(state)
+
+
+def joins_etcd_last(state: JoinRun) -> bool:
+    """With ControlPlaneKubeletLocalMode off, the kubelet gets its credentials before there is a member of etcd here."""
+    return is_control_plane(state) and not stays_local(state)
+
+
 def preflight(state: JoinRun) -> None:
-    from slipway.node.preflight import check, machine, workflows
+    from slipway.node import imagepull
+    from slipway.node.preflight import check, earlier, machine, workflows
 
     ignored = {name.lower() for name in state.config.node_registration.ignore_preflight_errors}
     state.progress.say("[preflight] Running pre-flight checks")
     check.run([machine.privileged_user()], state.machine, state.progress, ignored)
-    check.run(workflows.join_checks(state.config, state.release), state.machine, state.progress, ignored)
+    release = expected_release(state)
+    left = _left_by_an_earlier_join(state)
+    left.tell(state.progress, "join")
+    check.run(workflows.join_checks(state.config, release, earlier=left), state.machine, state.progress, ignored)
     ctx = context(state)
+    if ctx.release != release:
+        # What a release demands of the machine differs; the cluster has told only now which one it is.
+        check.run(workflows.join_checks(state.config, ctx.release, earlier=left), state.machine, state.progress, ignored)
     if not is_control_plane(state):
         return
     _check_ready_for_control_plane(state, ctx)
+    _make_keys_ahead(state)
     state.progress.say("[preflight] Running pre-flight checks before initializing the new control plane instance")
-    checks = workflows.init_checks(ctx.config, ctx.release, joining=True, certificates_follow=fetches_certificates(state))
+    left = earlier.of_control_plane(ctx, state.machine, joining=True)
+    left.tell(state.progress, "join")
+    certificates_follow = fetches_certificates(state)
+    checks = workflows.init_checks(ctx.config, ctx.release, joining=True, certificates_follow=certificates_follow, earlier=left)
     check.run(checks, state.machine, state.progress, ignored)
-    state.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
+    if ctx.host.dry_run:
+        state.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
+        return
+    imagepull.pull_in_preflight(ctx, ignored)
+
+
+def _left_by_an_earlier_join(state: JoinRun) -> Earlier:
+    """What is in the way can only be judged by the cluster that it leads to, so that is looked for first."""
+    from slipway.node.preflight import earlier
+
+    if state.host.dry_run or not earlier.join_traces(state.config, state.machine):
+        return earlier.NOTHING
+    ca, _ = earlier.credentials_of(bootstrap(state))
+    return earlier.of_join(state.config, state.machine, ca)
 
 
 def download_certs(state: JoinRun) -> None:
     from slipway.node import copycerts
 
-    ctx, cluster = context(state), _cluster(state)
+    ctx, cluster = context(state), client(state)
     name, namespace = copycerts.SECRET_NAME, copycerts.NAMESPACE
     state.progress.say(f'[download-certs] Downloading the certificates in Secret "{name}" in the "{namespace}" Namespace')
     secret = cluster.get("v1", "Secret", name, namespace)
@@ -102,6 +147,7 @@ def certificates(state: JoinRun) -> None:
     from slipway.node import pki
 
     ctx = context(state)
+    _make_keys_ahead(state)
     state.progress.say(f'[certs] Using certificateDir folder "{ctx.config.cluster.certificates_dir}"')
     pki.ensure_for_join(ctx)
 
@@ -116,39 +162,72 @@ def kubeconfigs(state: JoinRun) -> None:
 
 
 def control_plane(state: JoinRun) -> None:
+    if not _starts_after_etcd(state):
+        _write_control_plane(context(state))
+
+
+def _starts_after_etcd(state: JoinRun) -> bool:
+    """Whether the static Pods are held back until etcd is here.
+
+    An API server that is started before its etcd dials it in vain, and its pauses grow to several seconds; the phase alone
+    writes the files at once, as does a join that leaves etcd out.
+    """
+    return (
+        not state.host.dry_run
+        and not state.options.only
+        and "etcd-join" not in state.config.skip_phases
+        and context(state).config.cluster.etcd.external is None
+        and joins_etcd_first(state)
+    )
+
+
+def _write_control_plane(ctx: NodeContext) -> None:
     from slipway.node import staticpods
 
-    ctx = context(state)
-    state.progress.say(f'[control-plane] Using manifest folder "{ctx.host.location(paths.MANIFESTS_DIR)}"')
+    ctx.progress.say(f'[control-plane] Using manifest folder "{ctx.host.location(paths.MANIFESTS_DIR)}"')
     for component in staticpods.COMPONENTS:
         staticpods.write(ctx, component)
 
 
 def check_etcd(state: JoinRun) -> None:
-    if context(state).config.cluster.etcd.external is not None:
+    ctx = context(state)
+    if ctx.config.cluster.etcd.external is not None:
         state.progress.say("[check-etcd] Skipping etcd check in external mode")
-    else:
+        return
+    if ctx.host.dry_run:
         state.progress.say("[dryrun] Would check that the etcd cluster is healthy")
+        return
+    from slipway.node import etcdmembership
+
+    state.progress.say("[check-etcd] Checking that the etcd cluster is healthy")
+    etcdmembership.check_health(ctx, etcdmembership.connect(ctx, administrator(state)))
 
 
 def kubelet_start(state: JoinRun) -> None:
-    from slipway.node import discovery, dryrun, endpoints, kubeconfig, kubelet
+    from slipway.node import dryrun, endpoints, kubelet, kubeletservice, tlsbootstrap
 
     ctx = context(state)
-    bootstrap = _bootstrap(state)
-    local_mode = ctx.release.gate(ctx.config.cluster.feature_gates, "ControlPlaneKubeletLocalMode")
-    # The kubelet of a control plane talks to the API server beside it.
-    server = endpoints.local_api_url(ctx.config.local_api_endpoint) if is_control_plane(state) and local_mode else ""
-    leading = discovery.leading_to(bootstrap, ctx.config.cluster.cluster_name, server)
-    ctx.host.write(paths.BOOTSTRAP_KUBELET_CONF, kubeconfig.text(leading, ctx.release).encode())
-    ca_path = f"{ctx.config.cluster.certificates_dir}/ca.crt" if ctx.host.dry_run else state.config.ca_cert_path
-    if not ctx.host.exists(ca_path):
-        ctx.host.write(ca_path, discovery.certificate_authority(bootstrap), 0o644)
-    _refuse_ready_node(state, kubelet.node_name_and_hostname(ctx)[0])
-    state.progress.say("[kubelet-start] Would stop the kubelet")
-    kubelet.write_joined_files(ctx, worker=not is_control_plane(state))
-    state.progress.say("[kubelet-start] Would start the kubelet")
-    dryrun.show_files(ctx, control_plane=is_control_plane(state))
+    found = bootstrap(state)
+    worker = not is_control_plane(state)
+    server = "" if worker or not stays_local(state) else endpoints.local_api_url(ctx.config.local_api_endpoint)
+    tlsbootstrap.write_credentials(ctx, found, server)
+    tlsbootstrap.write_authority(ctx, found, state.config.ca_cert_path)
+    name = kubelet.node_name_and_hostname(ctx)[0]
+    if ctx.host.dry_run:
+        _refuse_ready_node(state, name)
+        state.progress.say("[kubelet-start] Would stop the kubelet")
+        kubelet.write_joined_files(ctx, worker=worker)
+        state.progress.say("[kubelet-start] Would start the kubelet")
+        dryrun.show_files(ctx, control_plane=not worker)
+        return
+    if not tlsbootstrap.is_own_node(ctx, name, found):
+        _refuse_ready_node(state, name)
+    kubeletservice.stop(ctx)
+    kubelet.write_joined_files(ctx, worker=worker)
+    state.progress.say("[kubelet-start] Starting the kubelet")
+    kubeletservice.restart(ctx)
+    if not stays_local(state):
+        _wait_for_bootstrap(state, ctx)
 
 
 def etcd_join(state: JoinRun) -> None:
@@ -158,6 +237,15 @@ def etcd_join(state: JoinRun) -> None:
     local = ctx.config.cluster.etcd.local
     if local is None or ctx.config.cluster.etcd.external is not None:
         state.progress.say("[control-plane-join] Using external etcd - no local stacked instance added")
+        return
+    if not ctx.host.dry_run:
+        from slipway.node import etcdmembership
+
+        skipped = {"control-plane-prepare", "control-plane-prepare/control-plane"} & {*state.config.skip_phases}
+        held = not skipped and _starts_after_etcd(state)
+        etcdmembership.join(ctx, administrator(state))
+        if held:
+            _write_control_plane(ctx)
         return
     state.progress.say(f'[control-plane-join] Would ensure that "{local.data_dir}" directory is present')
     state.progress.say(f"[etcd] Would add etcd member: {etcd.peer_url(ctx.config.local_api_endpoint)}")
@@ -170,67 +258,69 @@ def kubelet_wait_bootstrap(state: JoinRun) -> None:
     from slipway.node import markcontrolplane
 
     ctx = context(state)
+    if not ctx.host.dry_run:
+        _wait_for_bootstrap(state, ctx)
+        return
     state.progress.say("[kubelet-wait] Would wait for the kubelet to be bootstrapped")
-    markcontrolplane.annotate_cri_socket(ctx, _cluster(state))
+    markcontrolplane.annotate_cri_socket(ctx, client(state))
 
 
 def mark_control_plane(state: JoinRun) -> None:
-    name = context(state).config.node_registration.name
-    state.progress.say(f"[control-plane-join] Would mark node {name} as a control-plane")
+    from slipway.node import markcontrolplane
+
+    ctx = context(state)
+    if ctx.host.dry_run:
+        state.progress.say(f"[control-plane-join] Would mark node {ctx.config.node_registration.name} as a control-plane")
+        return
+    try:
+        markcontrolplane.mark(ctx, administrator(state))
+    except OperatorError:
+        # Mostly the Node is not there, and then it is the kubelet that can say why.
+        from slipway.node import diagnosis
+
+        state.progress.show(f"\n{diagnosis.explain(ctx, ('kubelet',))}\n\n")
+        raise
 
 
 def wait_control_plane(state: JoinRun) -> None:
     """A dry run does not wait; but a real one could not either without what earlier phases wrote."""
-    from slipway.node import joincommand, staticpods
+    from slipway.node import health, joincommand, staticpods, waiting
 
     ctx = context(state)
+    if not ctx.release.gate(ctx.config.cluster.feature_gates, "WaitForAllControlPlaneComponents"):
+        return
     joincommand.cluster_of(ctx, paths.ADMIN_CONF)
     for component in staticpods.COMPONENTS:
         path = staticpods.path_of(component)
         if not ctx.host.exists(path):
             raise OperatorError(f"failed to read manifest for {component}: no such file: {ctx.host.location(path)}")
+    if not ctx.host.dry_run:
+        timeout = waiting.seconds(ctx.config.timeouts.control_plane_component_health_check, 240)
+        health.wait_for_components(ctx, health.CONTROL_PLANE, timeout)
 
 
-def context(state: JoinRun) -> NodeContext:
-    """The configuration of the cluster and of this node together, read from the cluster once."""
-    from slipway.node import clusterconfig
-    from slipway.node.context import NodeContext
+def _wait_for_bootstrap(state: JoinRun, ctx: NodeContext) -> None:
+    """Until the kubelet runs with credentials of its own; those of the bootstrap are of no use then, whatever became of it."""
+    from slipway.node import markcontrolplane, tlsbootstrap
 
-    if state.ctx is None:
-        cluster, config = _cluster(state), state.config
-        _bootstrap(state)
-        fetched = clusterconfig.read(cluster, state.release, state.progress, "preflight")
-        fetched.node_registration = config.node_registration
-        if config.control_plane is not None:
-            fetched.local_api_endpoint = config.control_plane.local_api_endpoint
-        clusterconfig.complete(fetched, state.release, state.machine, state.progress)
-        fetched.timeouts, fetched.patches = config.timeouts, config.patches
-        state.ctx = NodeContext(config=fetched, release=state.release, host=state.host, progress=state.progress)
-    return state.ctx
+    try:
+        tlsbootstrap.wait(ctx, local_api_ready(state) if joins_etcd_first(state) else None)
+    finally:
+        ctx.host.remove(paths.BOOTSTRAP_KUBELET_CONF)
+    if markcontrolplane.keeps_cri_socket(ctx):
+        markcontrolplane.annotate_cri_socket(ctx, node_client(state))
 
 
-def _bootstrap(state: JoinRun) -> Document:
-    """The kubeconfig that discovery found; a control plane that has an admin.conf already needs none."""
-    from slipway.node import discovery, kubeconfig
+def _make_keys_ahead(state: JoinRun) -> None:
+    """Keys take longer than the rest of what a control plane writes, so they are made on threads meanwhile."""
+    from slipway.node import certificates as specs
+    from slipway.node import kubeconfig, pki
 
-    if state.bootstrap is None:
-        if is_control_plane(state) and state.machine.exists(paths.ADMIN_CONF):
-            state.bootstrap = kubeconfig.load(state.machine.read(paths.ADMIN_CONF), paths.ADMIN_CONF)
-        else:
-            state.bootstrap = discovery.discover(state.config.discovery, _cluster(state), state.machine, check_pins=False)
-    return state.bootstrap
-
-
-def _cluster(state: JoinRun) -> Cluster:
-    from slipway.node import imagined
-    from slipway.node.cluster import DryRunCluster
-
-    if state.cluster is None:
-        if not state.host.dry_run:
-            raise not_yet("join")
-        token = state.config.discovery.bootstrap_token.token if state.config.discovery.bootstrap_token is not None else ""
-        state.cluster = DryRunCluster(state.progress, state.release, imagined=imagined.objects(state.release, token), expects_cluster=True)
-    return state.cluster
+    if not state.keys_expected:
+        state.keys_expected = True
+        ctx = context(state)
+        leaves = [spec.name for spec in specs.required(ctx.config) if spec.ca]
+        pki.generate_ahead(ctx, leaves, more=kubeconfig.missing_for_join(ctx))
 
 
 def _check_ready_for_control_plane(state: JoinRun, ctx: NodeContext) -> None:
@@ -252,14 +342,10 @@ def _check_ready_for_control_plane(state: JoinRun, ctx: NodeContext) -> None:
 
 def _refuse_ready_node(state: JoinRun, name: str) -> None:
     """Two nodes of one name would take each other's place."""
-    node = _cluster(state).get("v1", "Node", name) or {}
+    node = client(state).get("v1", "Node", name) or {}
     conditions = (node.get("status") or {}).get("conditions") or []
     if any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions):
         raise OperatorError(
             f'a Node with name "{name}" and status "Ready" already exists in the cluster. '
             "You must delete the existing Node or change the name of this new joining Node"
         )
-
-
-def not_yet(what: str) -> OperatorError:
-    return OperatorError(f"{what} needs a live cluster, which this version cannot talk to yet: add --dry-run")

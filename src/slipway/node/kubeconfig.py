@@ -153,6 +153,11 @@ def ensure(ctx: NodeContext, name: str, directory: str = paths.KUBERNETES_DIR) -
     _ensure(ctx, spec, path, server(spec, ctx.config, ctx.release))
 
 
+def missing_for_join(ctx: NodeContext) -> int:
+    """How many files one more control plane will have to make."""
+    return missing(ctx, _JOIN)
+
+
 def ensure_for_join(ctx: NodeContext, directory: str = paths.KUBERNETES_DIR) -> None:
     """The files of one more control plane; the kubelet's comes from its TLS bootstrap."""
     for name in _JOIN:

@@ -28,6 +28,8 @@ COMPONENT_VERSIONS = dict(COMPONENT_KINDS.keys())
 Warn = Callable[[str], None]
 
 _TYPES: dict[str, dict[str, type[Object]]] = {"v1beta3": v1beta3.KINDS, "v1beta4": v1beta4.KINDS}
+API_VERSIONS = tuple(f"{GROUP}/{version}" for version in _TYPES)
+"""Those that are read as they are; older ones need a migration."""
 _DEPRECATED = ("v1beta3",)
 # The last kubeadm that could migrate each of the versions that are no longer read.
 _LAST_MIGRATED_BY = {"v1alpha1": "v1.11", "v1alpha2": "v1.12", "v1alpha3": "v1.14", "v1beta1": "v1.15", "v1beta2": "v1.22"}
