@@ -36,6 +36,11 @@ _OWN_FLAGS = {
     ("upgrade apply", "output"): "event stream, kubernetes/kubeadm#494",
     ("upgrade node", "output"): "event stream, kubernetes/kubeadm#494",
     ("config migrate", "strict-compat"): "the default migration goes beyond kubeadm's",
+    **{
+        (path, "etcd-snapshot-dir"): "a snapshot before etcd is upgraded, kubernetes/kubeadm#618"
+        for command in ("upgrade apply", "upgrade node")
+        for path in (command, f"{command} phase control-plane")
+    },
 }
 # One tree serves every release, so it has what only some of them have.
 _NOT_IN_EVERY_RELEASE = {

@@ -220,13 +220,14 @@ _UPGRADE = Command(
             max_arguments=None,
             flags=(
                 *_UPGRADE_COMMON, "allow-experimental-upgrades", "allow-release-candidate-upgrades", "certificate-renewal", "dry-run",
-                "etcd-upgrade", "force", "ignore-preflight-errors", "output:events", "patches", "print-config", "skip-phases", "yes",
+                "etcd-snapshot-dir", "etcd-upgrade", "force", "ignore-preflight-errors", "output:events", "patches", "print-config",
+                "skip-phases", "yes",
             ),
         ),
         Command(
             "diff",
             "Show what an upgrade would change in the static Pods",
-            run="upgrade:diff",
+            run="upgradeplan:diff",
             argument="[version]",
             max_arguments=None,
             flags=(*_UPGRADE_COMMON, "context-lines"),
@@ -237,14 +238,14 @@ _UPGRADE = Command(
             run="upgrade:node",
             workflow="upgrade:NODE_PHASES",
             flags=(
-                *_UPGRADE_COMMON, "certificate-renewal", "dry-run", "etcd-upgrade", "ignore-preflight-errors", "output:events",
-                "patches", "skip-phases",
+                *_UPGRADE_COMMON, "certificate-renewal", "dry-run", "etcd-snapshot-dir", "etcd-upgrade", "ignore-preflight-errors",
+                "output:events", "patches", "skip-phases",
             ),
         ),
         Command(
             "plan",
             "Show the versions that the cluster can be upgraded to",
-            run="upgrade:plan",
+            run="upgradeplan:plan",
             argument="[version]",
             max_arguments=None,
             flags=(

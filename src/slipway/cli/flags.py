@@ -105,6 +105,7 @@ _ALL = (
         "Accept whichever cluster CA is offered: insecure where others reach the network",
     ),
     Flag("dry-run", "bool", "Change nothing; show what would be done"),
+    Flag("etcd-snapshot-dir", "string", "Folder for a snapshot of etcd, which is taken before anything is changed", completes="dir"),
     Flag("etcd-upgrade", "bool", "Upgrade etcd too", default="true"),
     Flag("feature-gates", "string", "Features to switch, as Name=true|false, comma-separated"),
     Flag("force", "bool", "Ask no questions, and go on where that can lose something", short="f"),

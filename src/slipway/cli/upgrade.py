@@ -1,12 +1,12 @@
-"""``upgrade``: flags in, the workflows of slipway.node.upgrade out; ``plan`` and ``diff`` need a live cluster."""
+"""``upgrade apply`` and ``upgrade node``: flags in, the workflows of slipway.node.upgrade out."""
 
 from __future__ import annotations
 
-from slipway.api.kubeadm.validation import refuse_mixed_arguments
+import sys
+
 from slipway.api.machinery.errors import UsageError
 from slipway.cli.overrides import config_text
-from slipway.cli.printer import output_format
-from slipway.cli.session import not_yet, progress_for
+from slipway.cli.session import progress_for
 from slipway.node import configuration, upgrade
 from slipway.node.progress import TextProgress
 from slipway.node.upgrade import UpgradeOptions
@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
 
 _FIELDS = {
+    "certificate-renewal": "certificateRenewal",
     "dry-run": "dryRun",
+    "etcd-upgrade": "etcdUpgrade",
     "ignore-preflight-errors": "ignorePreflightErrors",
     "patches": "patches.directory",
     "skip-phases": "skipPhases",
+}
+_APPLY_FIELDS = {
+    "allow-experimental-upgrades": "allowExperimentalUpgrades",
+    "allow-release-candidate-upgrades": "allowRCUpgrades",
+    "force": "forceUpgrade",
+    "print-config": "printConfig",
 }
 
 
@@ -43,26 +51,28 @@ def node(call: Invocation) -> None:
     upgrade.node(state)
 
 
-def plan(call: Invocation) -> None:
-    output_format(call)
-    refuse_mixed_arguments(call.given)
-    _configuration(call)
-    raise not_yet("upgrade plan", "a live cluster")
-
-
-def diff(call: Invocation) -> None:
-    refuse_mixed_arguments(call.given)
-    if not _configuration(call).diff.kubernetes_version:
-        _require_version(call)
-    raise not_yet("upgrade diff", "a live cluster")
-
-
 def _options(call: Invocation, section: str) -> UpgradeOptions:
     """Flags and the version, as fields of the section of the configuration that the command reads."""
-    fields = {f"{section}.{field}": call.given[name] for name, field in _FIELDS.items() if call.changed(name)}
+    known = _FIELDS | (_APPLY_FIELDS if section == "apply" else {})
+    fields = {f"{section}.{field}": call.given[name] for name, field in known.items() if call.changed(name)}
     if call.arguments:
         fields["apply.kubernetesVersion"] = call.arguments[0]
-    return UpgradeOptions(text=config_text(call), source=call.config_path, overrides=fields, only=call.command.phase)
+    return UpgradeOptions(
+        text=config_text(call),
+        source=call.config_path,
+        overrides=fields,
+        only=call.command.phase,
+        kubeconfig=call.text("kubeconfig") if call.changed("kubeconfig") else "",
+        etcd_snapshot_dir=call.text("etcd-snapshot-dir") if "etcd-snapshot-dir" in call.flags else "",
+        assume_yes="yes" in call.flags and call.is_on("yes"),
+        answer=_answer,
+    )
+
+
+def _answer() -> str:
+    # The question ends without a line break, so it may still be in the buffer.
+    sys.stdout.flush()
+    return sys.stdin.readline()
 
 
 def _configuration(call: Invocation) -> UpgradeConfiguration:

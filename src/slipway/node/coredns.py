@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.node import images, patches, rbac
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from slipway.api.kubeadm.internal import ClusterConfiguration
     from slipway.api.releases import Release
     from slipway.node.cluster import Cluster, Manifest
     from slipway.node.context import NodeContext
+    from slipway.node.preflight.check import Findings
 
 NAME = "coredns"
+COREFILE, BACKUP = "Corefile", "Corefile-backup"
 NAMESPACE = "kube-system"
 REPLICAS = 2
 _LABEL = {"k8s-app": "kube-dns"}
 
 
+class Deployed(NamedTuple):
+    """What a cluster runs."""
+
+    version: str
+    """The tag of the image; empty where there is no Deployment."""
+    replicas: int
+
+
+class Running(NamedTuple):
+    """What is to be upgraded."""
+
+    corefile: str
+    version: str
+    """Without its v."""
+
+
+NOTHING = Running("", "")
+
+
 def install(ctx: NodeContext, cluster: Cluster) -> None:
-    """Create or update the add-on; replicas that an operator chose are kept."""
-    replicas = _deployed_replicas(cluster)
+    """Create or update the add-on; replicas that an operator chose are kept, and a Corefile that is an operator's own."""
+    replicas = deployed(cluster).replicas
     workload = patches.patch(ctx, "corednsdeployment", deployment(ctx.config.cluster, ctx.release, replicas))
-    # A Corefile that is there may be a user's own: moving it to a newer CoreDNS is the upgrade's business.
-    if cluster.get("v1", "ConfigMap", NAME, NAMESPACE) is None:
-        cluster.apply(config_map(ctx.config.cluster))
-    for manifest in (*access(), account(), workload, service(ctx.config.cluster)):
-        cluster.apply(manifest)
+    found = running(cluster)
+    kept = _update_corefile(ctx, cluster, found)
+    made = [*([] if kept.corefile else [config_map(ctx.config.cluster)]), *access(), account()]
+    made += [*([] if kept.deployment else [workload]), service(ctx.config.cluster)]
+    cluster.apply_all(made)
     ctx.progress.say("[addons] Applied essential addon: CoreDNS")
 
 
@@ -141,7 +164,7 @@ def deployment(cluster: ClusterConfiguration, release: Release, replicas: int = 
                     "nodeSelector": {"kubernetes.io/os": "linux"},
                     "containers": [_container(cluster, release)],
                     "dnsPolicy": "Default",
-                    "volumes": [{"name": "config-volume", "configMap": {"name": NAME, "items": [{"key": "Corefile", "path": "Corefile"}]}}],
+                    "volumes": [_volume(COREFILE)],
                 },
             },
         },
@@ -179,9 +202,116 @@ def _container(cluster: ClusterConfiguration, release: Release) -> Manifest:
     }
 
 
-def _deployed_replicas(cluster: Cluster) -> int:
-    deployed = cluster.list("apps/v1", "Deployment", NAMESPACE, _LABEL)
-    if len(deployed) > 1:
-        names = ", ".join(manifest["metadata"]["name"] for manifest in deployed)
+def deployed(cluster: Cluster) -> Deployed:
+    """The Deployment that is there."""
+    found = cluster.list("apps/v1", "Deployment", NAMESPACE, _LABEL)
+    if len(found) > 1:
+        names = ", ".join(manifest["metadata"]["name"] for manifest in found)
         raise OperatorError(f"multiple DNS addon deployments found: {names}: delete all but one")
-    return int(deployed[0]["spec"].get("replicas", REPLICAS)) if deployed else REPLICAS
+    if not found:
+        return Deployed("", REPLICAS)
+    spec = found[0]["spec"]
+    return Deployed(images.tag_of(spec["template"]["spec"]["containers"][0]["image"]), int(spec.get("replicas", REPLICAS)))
+
+
+def running(cluster: Cluster) -> Running:
+    """The Corefile in use and the version of CoreDNS that reads it; both are empty where there is no Corefile."""
+    found = cluster.get("v1", "ConfigMap", NAME, NAMESPACE)
+    if found is None:
+        return NOTHING
+    data = found.get("data") or {}
+    if COREFILE not in data:
+        raise OperatorError(f'unable to find the CoreDNS Corefile data: the ConfigMap "{NAME}" in {NAMESPACE} has no key "{COREFILE}"')
+    return Running(data[COREFILE], deployed(cluster).version.lstrip("v"))
+
+
+def check_migration(ctx: NodeContext, cluster: Cluster, ignored: Collection[str]) -> None:
+    """The preflight checks of an upgrade: can the Corefile be moved to the CoreDNS of this release, and is all of it known.
+
+    ``ignored`` are lower-case names, as of ``--ignore-preflight-errors``.
+    """
+    from slipway.node.preflight import check
+
+    findings = [("CoreDNSUnsupportedPlugins", unsupported_plugins(running(cluster), ctx.release))]
+    findings.append(("CoreDNSMigration", migration_problems(running(cluster), ctx.release)))
+    check.tell(findings, ctx.progress, ignored)
+
+
+def unsupported_plugins(found: Running, release: Release) -> Findings:
+    from slipway.node import corefile
+    from slipway.node.preflight.check import FINE, Findings
+
+    try:
+        notices = corefile.unsupported(found.corefile, _steps(found, release))
+    except OperatorError as error:
+        return Findings(errors=(error.message,))
+    if not notices:
+        return FINE
+    listed = " ".join(map(str, notices))
+    return Findings(errors=(f"CoreDNS cannot migrate the following plugins:\n[{listed}]",), output=_UNSUPPORTED_ADVICE)
+
+
+def migration_problems(found: Running, release: Release) -> Findings:
+    from slipway.node import corefile
+    from slipway.node.preflight.check import FINE, Findings
+
+    try:
+        corefile.migrate(found.corefile, _steps(found, release))
+    except OperatorError as error:
+        return Findings(errors=(f"CoreDNS will not be upgraded: {error.message}",))
+    return FINE
+
+
+_UNSUPPORTED_ADVICE = (
+    "[preflight] The corefile contains plugins that kubeadm/CoreDNS does not know how to migrate. "
+    "Each plugin listed should be manually verified for compatibility with the newer version of CoreDNS. "
+    "Once ready, the upgrade can be initiated by skipping the preflight check. During the upgrade, "
+    "kubeadm will migrate the configuration while leaving the listed plugin configs untouched, "
+    "but cannot guarantee that they will work with the newer version of CoreDNS.\n"
+)
+
+
+def _steps(found: Running, release: Release) -> tuple[str, ...]:
+    from slipway.node import corefile
+
+    target = release.coredns_version.lstrip("v")
+    # A cluster without CoreDNS has nothing to migrate; kubeadm's checks fail there, and have to be ignored by name.
+    return () if found.version == target or found == NOTHING else corefile.steps(found.version, target, newest=target)
+
+
+class _Kept(NamedTuple):
+    """What of the add-on is left as it is."""
+
+    corefile: bool = False
+    deployment: bool = False
+
+
+def _update_corefile(ctx: NodeContext, cluster: Cluster, found: Running) -> _Kept:
+    """Move a Corefile that is an operator's own to the new CoreDNS, where anything in it has to change."""
+    from slipway.node import corefile
+
+    if not found.corefile or not found.version:
+        return _Kept(corefile=bool(found.corefile) and not corefile.is_default(found.corefile))
+    if corefile.is_default(found.corefile):
+        return _Kept()
+    try:
+        steps = _steps(found, ctx.release)
+    except OperatorError as error:
+        # The preflight checks told it, and were ignored; kubeadm would stop here, half way through an upgrade.
+        ctx.progress.warn(
+            f"the CoreDNS Configuration was not migrated: {error.message}. The existing CoreDNS Corefile configuration has been retained."
+        )
+        return _Kept(corefile=True, deployment=True)
+    if not any(change.severity in (corefile.REMOVED, corefile.NEW_DEFAULT) for change in corefile.changes(found.corefile, steps)):
+        return _Kept(corefile=True)
+    made = config_map(ctx.config.cluster)
+    made["data"] = {COREFILE: corefile.migrate(found.corefile, steps), BACKUP: found.corefile}
+    cluster.apply(made)
+    # Until the new CoreDNS is rolled out, the old one goes on with the old Corefile.
+    cluster.patch("apps/v1", "Deployment", NAME, NAMESPACE, {"spec": {"template": {"spec": {"volumes": [_volume(BACKUP)]}}}})
+    ctx.progress.say("[addons] Migrating CoreDNS Corefile")
+    return _Kept(corefile=True)
+
+
+def _volume(key: str) -> Manifest:
+    return {"name": "config-volume", "configMap": {"name": NAME, "items": [{"key": key, "path": COREFILE}]}}

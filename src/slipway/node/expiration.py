@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.node import certificates, paths, pki, renewal
+from slipway.node import certificates, paths, pki, renewal, tabwriter
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,7 +50,7 @@ def table(report: Report) -> str:
     rows += [_row(item, item.ca) for item in report.certificates]
     authorities: list[tuple[str, ...]] = [("CERTIFICATE AUTHORITY", "EXPIRES", "RESIDUAL TIME", "EXTERNALLY MANAGED")]
     authorities += [_row(item) for item in report.authorities]
-    return f"{_aligned(rows)}\n{_aligned(authorities)}"
+    return f"{tabwriter.aligned(rows)}\n{tabwriter.aligned(authorities)}"
 
 
 def manifest(report: Report) -> dict[str, Any]:
@@ -118,13 +118,6 @@ def _row(item: Expiry, *ca: str) -> tuple[str, ...]:
     managed = "yes" if item.externally_managed else "no"
     expires = f"{_MONTHS[item.expires.month - 1]} {item.expires:%d, %Y %H:%M} UTC"
     return (item.name, expires, human_duration(item.residual_seconds), *ca, f"{managed:<8}")
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> str:
-    """Columns as Go's tabwriter lays them out: at least 10 wide, 3 apart, the last one as it is."""
-    widths = [max(10, *(len(cell) + 3 for cell in column)) for column in list(zip(*rows, strict=True))[:-1]]
-    lines = ["".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)) for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def _fields(item: Expiry) -> dict[str, Any]:

@@ -21,9 +21,8 @@ _CREDENTIALS = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def install(ctx: NodeContext, cluster: Cluster) -> None:
-    """Create or update the add-on."""
-    for manifest in (config_map(ctx), daemon_set(ctx), *access()):
-        cluster.apply(manifest)
+    """Create or update the add-on; the configuration is the cluster's own, where it has one."""
+    cluster.apply_all((config_map(ctx), daemon_set(ctx), *access()))
     ctx.progress.say("[addons] Applied essential addon: kube-proxy")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from threading import Thread
 
 from slipway.api.machinery.errors import OperatorError
 
@@ -12,11 +13,27 @@ _TIMEOUT_SECONDS = 3.0
 
 
 def fetch(url: str) -> str:
-    """The text at an address; OperatorError where there is none."""
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
-            text: str = answer.read(4096).decode()
-    except (OSError, ValueError) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise OperatorError(f'unable to get URL "{url}": {reason}') from error
-    return text.strip()
+    """The text at an address; OperatorError where there is none.
+
+    The question is asked on a thread of its own, which is left behind where it takes too long: nothing else limits the time
+    in which a name is looked up.
+    """
+    answers: list[str | Exception] = []
+
+    def ask() -> None:
+        try:
+            with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
+                answers.append(answer.read(4096).decode().strip())
+        except (OSError, ValueError) as error:
+            answers.append(error)
+
+    asking = Thread(target=ask, name="release server", daemon=True)
+    asking.start()
+    asking.join(_TIMEOUT_SECONDS)
+    if not answers:
+        raise OperatorError(f'unable to get URL "{url}": no answer within {_TIMEOUT_SECONDS:.0f}s')
+    found = answers[0]
+    if isinstance(found, str):
+        return found
+    reason = found.reason if isinstance(found, urllib.error.URLError) else found
+    raise OperatorError(f'unable to get URL "{url}": {reason}') from found

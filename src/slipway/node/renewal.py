@@ -77,6 +77,15 @@ def renew(ctx: NodeContext, name: str, directory: str = paths.KUBERNETES_DIR) ->
     _renew(ctx, item, directory)
 
 
+def renew_for_upgrade(ctx: NodeContext, name: str) -> bool:
+    """Renew without a word; false where an external authority keeps the key that this would take."""
+    item = next(item for item in RENEWABLE if item.name == name)
+    if pki.externally_managed(ctx, item.ca):
+        return False
+    _sign(ctx, item, paths.KUBERNETES_DIR)
+    return True
+
+
 def exists(ctx: NodeContext, item: Renewable, directory: str) -> bool:
     path = _location(ctx, item, directory)
     return ctx.host.exists(path) and not ctx.host.is_dir(path)
@@ -91,8 +100,6 @@ def load(ctx: NodeContext, item: Renewable, directory: str) -> Certificate:
 
 
 def _renew(ctx: NodeContext, item: Renewable, directory: str) -> None:
-    from slipway.node import x509
-
     if not exists(ctx, item, directory):
         ctx.progress.say(f"MISSING! {item.description}")
         return
@@ -100,6 +107,13 @@ def _renew(ctx: NodeContext, item: Renewable, directory: str) -> None:
         ca = certificates.spec_of(item.ca).base_name
         ctx.progress.say(f"Detected external {ca}, {item.description} can't be renewed")
         return
+    _sign(ctx, item, directory)
+    ctx.progress.say(f"{item.description} renewed")
+
+
+def _sign(ctx: NodeContext, item: Renewable, directory: str) -> None:
+    from slipway.node import x509
+
     wanted = x509.profile_of(load(ctx, item, directory))
     authority = pki.load_authority(ctx, item.ca)
     cluster = ctx.config.cluster
@@ -113,7 +127,6 @@ def _renew(ctx: NodeContext, item: Renewable, directory: str) -> None:
         pki.write_pair(ctx, item.base_name, certificate, key)
     else:
         _write_kubeconfig(ctx, _location(ctx, item, directory), certificate, key, authority.certificate)
-    ctx.progress.say(f"{item.description} renewed")
 
 
 def _write_kubeconfig(ctx: NodeContext, path: str, certificate: Certificate, key: PrivateKey, ca: Certificate) -> None:

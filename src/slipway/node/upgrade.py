@@ -8,24 +8,28 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import paths, phases
+from slipway.node import paths, phases, upgradepreflight, waiting
 from slipway.node import upgradesteps as steps
 from slipway.node.phases import Phase
 from slipway.node.upgradesteps import UpgradeOptions, UpgradeRun
 
 if TYPE_CHECKING:
-    from slipway.api.kubeadm.internal import InitConfiguration
+    from collections.abc import Mapping
+
+    from slipway.api.kubeadm.internal import UpgradeConfiguration
     from slipway.api.releases import Release
-    from slipway.node.cluster import Cluster, Manifest
+    from slipway.node.cluster import Cluster, LiveCluster
     from slipway.node.host import Host
     from slipway.node.progress import Progress
 
-__all__ = ["APPLY_PHASES", "NODE_PHASES", "UpgradeOptions", "UpgradeRun", "apply", "node", "prepare_apply", "prepare_node"]
+__all__ = ["APPLY_PHASES", "NODE_PHASES", "UpgradeOptions", "UpgradeResult", "UpgradeRun", "apply", "node", "prepare_apply", "prepare_node"]
 
 # The flags of the phases' own sub-commands.
 _FLAGS = ("config", "kubeconfig", "dry-run")
-_CONTROL_PLANE = (*_FLAGS, "certificate-renewal", "etcd-upgrade", "patches")
+_CONTROL_PLANE = (*_FLAGS, "certificate-renewal", "etcd-snapshot-dir", "etcd-upgrade", "patches")
 _PREFLIGHT = (*_FLAGS, "force", "ignore-preflight-errors", "allow-experimental-upgrades", "allow-release-candidate-upgrades", "yes")
 
 # fmt: off
@@ -41,7 +45,7 @@ _ADDON: Phase[UpgradeRun] = Phase(name="addon", short="Upgrade the add-ons", fla
 _POST_UPGRADE: Phase[UpgradeRun] = Phase(name="post-upgrade", short="Tidy up after the upgrade", run=steps.post_upgrade, flags=_FLAGS)
 
 APPLY_PHASES: tuple[Phase[UpgradeRun], ...] = (
-    Phase(name="preflight", short="Check that the cluster can be upgraded", run=steps.preflight_apply, flags=_PREFLIGHT),
+    Phase(name="preflight", short="Check that the cluster can be upgraded", run=upgradepreflight.check_cluster, flags=_PREFLIGHT),
     Phase(name="control-plane", short="Upgrade the control plane of this node", run=steps.control_plane_apply, flags=_CONTROL_PLANE),
     Phase(name="upload-config", short="Keep the configuration of the new version in the cluster", aliases=("uploadconfig",),
           flags=_FLAGS, phases=(
@@ -58,7 +62,7 @@ APPLY_PHASES: tuple[Phase[UpgradeRun], ...] = (
 )
 
 NODE_PHASES: tuple[Phase[UpgradeRun], ...] = (
-    Phase(name="preflight", short="Check that this node can be upgraded", run=steps.preflight_node,
+    Phase(name="preflight", short="Check that this node can be upgraded", run=upgradepreflight.check_node,
           flags=("config", "ignore-preflight-errors")),
     Phase(name="control-plane", short="Upgrade the control plane of this node, if it has one", run=steps.control_plane_node,
           flags=_CONTROL_PLANE),
@@ -68,6 +72,21 @@ NODE_PHASES: tuple[Phase[UpgradeRun], ...] = (
     _POST_UPGRADE,
 )
 # fmt: on
+
+
+class UpgradeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What an upgrade did, for programs that call it."""
+
+    node_name: str
+    kubernetes_version: str
+    is_control_plane: bool
+    exchanged: tuple[str, ...] = ()
+    """The static Pods that run from new manifests, in the order in which they were exchanged."""
+    backup_dir: str = ""
+    """Where the manifests of before are kept; empty where none was exchanged."""
+    etcd_snapshot: str = ""
+    seconds: Mapping[str, float] = msgspec.field(default_factory=dict)
+    """How long each phase took that ran, by its path."""
 
 
 def prepare_apply(options: UpgradeOptions, host: Host, progress: Progress) -> UpgradeRun:
@@ -80,10 +99,12 @@ def prepare_apply(options: UpgradeOptions, host: Host, progress: Progress) -> Up
         raise OperatorError("missing one or more required arguments. Required arguments: [version]")
     # The kubeadm of a version upgrades to it.
     release = kubeversion.acting_release(host.environment, wanted.kubernetes_version)
-    state = _prepare(options, host, progress, release, "apply", dry_run=bool(wanted.dry_run), is_control_plane=True)
-    state.config, state.ctx.config.patches = config, wanted.patches
+    state = _prepare(options, host, progress, release, "apply", config, dry_run=bool(wanted.dry_run), is_control_plane=True)
+    state.ctx.config.patches = wanted.patches
     state.ctx.config.cluster.kubernetes_version = _normalized(wanted.kubernetes_version)
     state.ignored = frozenset(name.lower() for name in wanted.ignore_preflight_errors)
+    if wanted.print_config:
+        _show_configuration(state)
     return state
 
 
@@ -93,73 +114,122 @@ def prepare_node(options: UpgradeOptions, host: Host, progress: Progress) -> Upg
 
     config, release = configuration.load_upgrade(host, options.text, options.overrides, progress, source=options.source)
     has_api_server = host.exists(f"{paths.MANIFESTS_DIR}/kube-apiserver.yaml")
-    state = _prepare(options, host, progress, release, "node", dry_run=bool(config.node.dry_run), is_control_plane=has_api_server)
-    state.config, state.ctx.config.patches = config, config.node.patches
+    dry_run = bool(config.node.dry_run)
+    state = _prepare(options, host, progress, release, "node", config, dry_run=dry_run, is_control_plane=has_api_server)
+    state.ctx.config.patches = config.node.patches
     state.ignored = frozenset(name.lower() for name in config.node.ignore_preflight_errors)
     return state
 
 
-def apply(state: UpgradeRun) -> None:
+def apply(state: UpgradeRun) -> UpgradeResult:
     """Run the phases of ``upgrade apply``."""
-    _execute(APPLY_PHASES, state, tuple(state.config.apply.skip_phases))
+    result = _execute(APPLY_PHASES, state, tuple(state.config.apply.skip_phases))
+    if not state.options.only and not state.ctx.host.dry_run:
+        say = state.ctx.progress.say
+        say(f'\n[upgrade] SUCCESS! A control plane node of your cluster was upgraded to "{result.kubernetes_version}".\n')
+        say("[upgrade] Now please proceed with upgrading the rest of the nodes by following the right order.")
+    return result
 
 
-def node(state: UpgradeRun) -> None:
+def node(state: UpgradeRun) -> UpgradeResult:
     """Run the phases of ``upgrade node``."""
-    _execute(NODE_PHASES, state, tuple(state.config.node.skip_phases))
+    return _execute(NODE_PHASES, state, tuple(state.config.node.skip_phases))
 
 
-def _execute(tree: tuple[Phase[UpgradeRun], ...], state: UpgradeRun, skip: tuple[str, ...]) -> None:
-    phases.execute(tree, state, state.ctx.progress, only=state.options.only, skip=skip)
-    if not state.options.only:
-        state.ctx.progress.say("[upgrade/successful] Finished dryrunning successfully!")
+def _execute(tree: tuple[Phase[UpgradeRun], ...], state: UpgradeRun, skip: tuple[str, ...]) -> UpgradeResult:
+    from slipway.node.initresult import Recorder
 
-
-def _prepare(
-    options: UpgradeOptions, host: Host, progress: Progress, release: Release, command: str, *, dry_run: bool, is_control_plane: bool
-) -> UpgradeRun:
-    from slipway.api.kubeadm.internal import UpgradeConfiguration
-    from slipway.node import clusterconfig, dryrun, imagined
-    from slipway.node.cluster import DryRunCluster
-    from slipway.node.context import NodeContext
-
-    if not dry_run:
-        raise OperatorError(f"upgrade {command} needs a live cluster, which this version cannot talk to yet: add --dry-run")
-    here = dryrun.host_for(host, dryrun.UPGRADE_VARIABLE, f"kubeadm-upgrade-{command}-dryrun", progress)
-    progress.say("[dryrun] Dryrunning without a real client")
-    name = host.hostname().strip().lower()
-    objects = [*imagined.objects(release, ""), imagined.corefile()]
-    cluster = DryRunCluster(progress, release, imagined=objects, lists=imagined.lists(release, name))
-    config = clusterconfig.read(cluster, release, progress, "upgrade")
-    _fill_in_node(config, cluster, name, host, progress, is_control_plane=is_control_plane)
-    clusterconfig.complete(config, release, host, progress)
-    ctx = NodeContext(config=config, release=release, host=here, progress=progress)
-    return UpgradeRun(
-        ctx=ctx, config=UpgradeConfiguration(), options=options, machine=host, cluster=cluster, is_control_plane=is_control_plane
+    ctx = state.ctx
+    recorder = Recorder(ctx.progress)
+    phases.execute(tree, state, recorder, only=state.options.only, skip=skip)
+    if not state.options.only and ctx.host.dry_run:
+        ctx.progress.say("[upgrade/successful] Finished dryrunning successfully!")
+    outcome = state.outcome
+    return UpgradeResult(
+        node_name=ctx.config.node_registration.name,
+        kubernetes_version=ctx.config.cluster.kubernetes_version,
+        is_control_plane=state.is_control_plane,
+        exchanged=outcome.exchanged if outcome else (),
+        backup_dir=outcome.backup_dir if outcome and outcome.exchanged else "",
+        etcd_snapshot=outcome.snapshot if outcome else "",
+        seconds=recorder.seconds,
     )
 
 
-def _fill_in_node(
-    config: InitConfiguration, cluster: Cluster, name: str, host: Host, progress: Progress, *, is_control_plane: bool
-) -> None:
-    """What the cluster knows about this node: its runtime's socket, and where its API server listens."""
-    from slipway.api.kubeadm.addresses import parse_host_port
-    from slipway.node import machinedefaults, markcontrolplane, staticpods
+def _prepare(
+    options: UpgradeOptions,
+    host: Host,
+    progress: Progress,
+    release: Release,
+    command: str,
+    upgrade: UpgradeConfiguration,
+    *,
+    dry_run: bool,
+    is_control_plane: bool,
+) -> UpgradeRun:
+    from slipway.node import cluster as clusters
+    from slipway.node import clusterconfig, dryrun, imagined, kubeversion, staticpodupgrade
+    from slipway.node.context import NodeContext
 
-    found = cluster.get("v1", "Node", name) or {}
-    annotations = found.get("metadata", {}).get("annotations", {})
-    registration = config.node_registration
-    registration.name, registration.taints = name, []
-    socket = annotations.get(markcontrolplane.CRI_SOCKET_ANNOTATION, "")
-    registration.cri_socket = machinedefaults.cri_socket(socket, host, progress.warn, skip_detection=False)
-    if is_control_plane:
-        pods: list[Manifest] = list(cluster.list("v1", "Pod", "kube-system", {"component": "kube-apiserver", "tier": "control-plane"}))
-        own = next((pod for pod in pods if pod["spec"].get("nodeName") == name), None)
-        if own is None:
-            raise OperatorError(f'cannot find the Pod of kube-apiserver on the node "{name}"')
-        address, port = parse_host_port(own["metadata"]["annotations"][staticpods.ADVERTISE_ADDRESS_ANNOTATION])
-        config.local_api_endpoint.advertise_address, config.local_api_endpoint.bind_port = address, int(port)
-        machinedefaults.fill_endpoint(config.local_api_endpoint, host, progress.warn)
+    kubeconfig = options.kubeconfig or (paths.ADMIN_CONF if is_control_plane else paths.KUBELET_CONF)
+    is_live = not dry_run or host.exists(kubeconfig)
+    here, name = host, host.hostname().strip().lower()
+    if not dry_run:
+        staticpodupgrade.recover(host, progress)
+    else:
+        here = dryrun.host_for(host, dryrun.UPGRADE_VARIABLE, f"kubeadm-upgrade-{command}-dryrun", progress)
+    cluster: Cluster
+    if is_live:
+        patience = waiting.seconds(upgrade.timeouts.kubernetes_api_call, 60)
+        cluster = live = clusters.connect(host, kubeconfig, patience=patience, waiting=progress.say)
+        _await_api(live, patience, progress)
+        name = clusterconfig.node_name(host)
+        if command == "node":
+            # A node follows its cluster, whatever the version of this program would be.
+            release = kubeversion.acting_release(host.environment, clusterconfig.kubernetes_version(live))
+        if dry_run:
+            progress.say(f'[dryrun] Creating a real client from "{kubeconfig}"')
+            cluster = clusters.DryRunCluster(progress, release, real=live)
+    else:
+        progress.say("[dryrun] Dryrunning without a real client")
+        objects = [*imagined.objects(release, ""), imagined.corefile()]
+        cluster = clusters.DryRunCluster(progress, release, imagined=objects, lists=imagined.lists(release, name))
+    config = clusterconfig.fetch(cluster, release, host, progress, "upgrade", name=name, is_control_plane=is_control_plane)
+    if is_live:
+        config.timeouts = upgrade.timeouts
+    ctx = NodeContext(config=config, release=release, host=here, progress=progress)
+    return UpgradeRun(
+        ctx=ctx,
+        config=upgrade,
+        options=options,
+        machine=host,
+        cluster=cluster,
+        is_control_plane=is_control_plane,
+        is_live=is_live,
+    )
+
+
+def _await_api(live: LiveCluster, patience: float, progress: Progress) -> None:
+    """An API server that was restarted by a killed upgrade answers before it knows who may ask what."""
+
+    def ready() -> str:
+        try:
+            live.client.raw("/readyz")
+        except OperatorError as error:
+            return f"the API server is not ready: {error.message}"
+        return ""
+
+    try:
+        waiting.until(ready, timeout=patience, interval=0.5)
+    except waiting.TimedOutError as error:
+        progress.warn(f"[upgrade] {error.message}; going on all the same")
+
+
+def _show_configuration(state: UpgradeRun) -> None:
+    from slipway.node import uploadconfig
+
+    lines = uploadconfig.cluster_configuration(state.ctx.config.cluster, state.ctx.release).splitlines()
+    state.ctx.progress.say("\n".join(["[upgrade/config] Configuration used:", *(f"\t{line}" for line in lines)]))
 
 
 def _normalized(version: str) -> str:

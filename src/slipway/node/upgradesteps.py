@@ -1,4 +1,4 @@
-"""What each phase of ``upgrade apply`` and ``upgrade node`` does; so far only dry runs, in a cluster that is imagined."""
+"""What each phase of ``upgrade apply`` and ``upgrade node`` does; the exchange of static Pods is in staticpodupgrade.py."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.node import paths
+from slipway.api.machinery.errors import OperatorError
+from slipway.node import paths, waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from slipway.api.kubeadm.internal import UpgradeConfiguration
+    from slipway.api.kubeadm.internal import UpgradeApplyConfiguration, UpgradeConfiguration, UpgradeNodeConfiguration
     from slipway.node.cluster import Cluster
     from slipway.node.context import NodeContext
     from slipway.node.host import Host
+    from slipway.node.staticpodupgrade import Outcome
 
 
 class UpgradeOptions(msgspec.Struct, kw_only=True, frozen=True):
@@ -27,6 +29,13 @@ class UpgradeOptions(msgspec.Struct, kw_only=True, frozen=True):
     """What flags and arguments say about the configuration, by the names of its fields: ``apply.kubernetesVersion``."""
     only: str = ""
     """The phase to run alone; empty for all."""
+    kubeconfig: str = ""
+    """Who asks the cluster; empty for the administrator's file, or the kubelet's on a worker."""
+    etcd_snapshot_dir: str = ""
+    """Where a snapshot of etcd is saved before anything is changed; empty for none."""
+    assume_yes: bool = False
+    answer: Callable[[], str] | None = None
+    """Reads the answer to the question whether to go on; without one nobody is asked."""
 
 
 class UpgradeRun(msgspec.Struct, kw_only=True):
@@ -39,46 +48,24 @@ class UpgradeRun(msgspec.Struct, kw_only=True):
     cluster: Cluster
     is_control_plane: bool
     ignored: frozenset[str] = frozenset()
-
-
-def preflight_apply(state: UpgradeRun) -> None:
-    from slipway.node.preflight import check, machine
-
-    say, version = state.ctx.progress.say, state.ctx.config.cluster.kubernetes_version
-    say("[upgrade/preflight] Running preflight checks")
-    check.run([machine.privileged_user()], state.machine, state.ctx.progress, state.ignored)
-    # The Corefile and the version of CoreDNS are asked for twice: can it be migrated, and must it be.
-    for _ in range(2):
-        state.cluster.get("v1", "ConfigMap", "coredns", "kube-system")
-        state.cluster.list("apps/v1", "Deployment", "kube-system", {"k8s-app": "kube-dns"})
-    say("[upgrade] Running cluster health checks")
-    if not state.cluster.list("v1", "Node", "", {}):
-        state.ctx.progress.warn('The preflight check "CreateJob" was skipped because there are no schedulable Nodes in the cluster.')
-    state.cluster.list("v1", "Node", "", {})
-    for component in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"):
-        say(f"[dryrun] would check if {paths.MANIFESTS_DIR}/{component}.yaml exists")
-    say(f'[upgrade/preflight] You have chosen to upgrade the cluster version to "{version}"')
-    say(f"[upgrade/versions] Cluster version: 1.{state.ctx.release.minor}.0")
-    say(f"[upgrade/versions] kubeadm version: v{state.ctx.release.version}")
-    state.cluster.list("v1", "Node", "", {})
-    say("[dryrun] Would pull the required images (like 'kubeadm config images pull')")
-
-
-def preflight_node(state: UpgradeRun) -> None:
-    from slipway.node.preflight import check, machine
-
-    state.ctx.progress.say("[upgrade/preflight] Running pre-flight checks")
-    check.run([machine.privileged_user()], state.machine, state.ctx.progress, state.ignored)
-    if state.is_control_plane:
-        state.ctx.progress.say("[upgrade/preflight] Would pull the required images (like 'kubeadm config images pull')")
-    else:
-        state.ctx.progress.say("[upgrade/preflight] Skipping prepull. Not a control plane node.")
+    outcome: Outcome | None = None
+    """What became of the static Pods."""
+    is_live: bool = False
+    """Whether there is a cluster that answers, in a dry run too."""
 
 
 def control_plane_apply(state: UpgradeRun) -> None:
     from slipway.node import dryrun, staticpods
 
     ctx = state.ctx
+    if not ctx.host.dry_run:
+        timeout = waiting.seconds(state.config.timeouts.upgrade_manifests, 300)
+        ctx.progress.say(
+            f'[upgrade/control-plane] Upgrading your static Pod-hosted control plane to version "{ctx.config.cluster.kubernetes_version}" '
+            f"(timeout: {waiting.shown(timeout)})..."
+        )
+        _exchange(state, state.config.apply, timeout)
+        return
     ctx.progress.say(f'[dryrun] Would upgrade your static Pod-hosted control plane to version "{ctx.config.cluster.kubernetes_version}"')
     for component in staticpods.COMPONENTS:
         staticpods.write_manifest(ctx, component, staticpods.manifest(component, ctx))
@@ -92,16 +79,57 @@ def control_plane_node(state: UpgradeRun) -> None:
         return
     version = state.ctx.config.cluster.kubernetes_version
     state.ctx.progress.say(f'[upgrade/control-plane] Upgrading your Static Pod-hosted control plane instance to version "{version}"...')
-    control_plane_apply(state)
+    if state.ctx.host.dry_run:
+        control_plane_apply(state)
+    else:
+        _exchange(state, state.config.node, waiting.seconds(state.config.timeouts.upgrade_manifests, 300))
+
+
+def _exchange(state: UpgradeRun, wanted: UpgradeApplyConfiguration | UpgradeNodeConfiguration, timeout: float) -> None:
+    from slipway.node import staticpodupgrade
+
+    wishes = staticpodupgrade.Wishes(
+        etcd_upgrade=wanted.etcd_upgrade is not False,
+        renew_certificates=wanted.certificate_renewal is not False,
+        snapshot_dir=state.options.etcd_snapshot_dir,
+        timeout=timeout,
+    )
+    state.outcome = staticpodupgrade.upgrade(state.ctx, state.cluster, wishes)
+    state.ctx.progress.say("[upgrade/control-plane] The control plane instance for this node was successfully upgraded!")
 
 
 def upload_kubeadm_config(state: UpgradeRun) -> None:
+    if not state.ctx.host.dry_run:
+        from slipway.node import uploadconfig
+
+        state.ctx.progress.say(
+            '[upload-config] Storing the configuration used in ConfigMap "kubeadm-config" in the "kube-system" Namespace'
+        )
+        state.cluster.apply_all(uploadconfig.kubeadm_config(state.ctx.config.cluster, state.ctx.release))
+        return
     state.ctx.progress.say("[dryrun] Would upload the kubeadm ClusterConfiguration to a ConfigMap")
 
 
 def upload_kubelet_config(state: UpgradeRun) -> None:
+    if not state.ctx.host.dry_run:
+        _upload_kubelet_config(state)
+        return
     state.ctx.progress.say("[dryrun] Would upload the kubelet configuration to a ConfigMap")
     state.ctx.progress.say("[dryrun] Would write the CRISocket annotation for the control-plane node")
+
+
+def _upload_kubelet_config(state: UpgradeRun) -> None:
+    from slipway.node import markcontrolplane, uploadconfig
+
+    ctx, node = state.ctx, state.ctx.config.node_registration
+    ctx.progress.say(
+        '[kubelet] Creating a ConfigMap "kubelet-config" in namespace kube-system with the configuration for the kubelets in the cluster'
+    )
+    state.cluster.apply_all(uploadconfig.kubelet_config(ctx.config.cluster, ctx.release))
+    if ctx.release.node_annotation_cri_socket and not ctx.release.gate(ctx.config.cluster.feature_gates, "NodeLocalCRISocket"):
+        state.cluster.amend_node(node.name, annotations={markcontrolplane.CRI_SOCKET_ANNOTATION: node.cri_socket})
+    else:
+        state.cluster.amend_node(node.name, dropped_annotations=(markcontrolplane.CRI_SOCKET_ANNOTATION,))
 
 
 def kubeconfig(state: UpgradeRun) -> None:
@@ -114,12 +142,29 @@ def kubeconfig(state: UpgradeRun) -> None:
         return
     if state.machine.exists(paths.KUBELET_CONF):
         server, _ = joincommand.cluster_of(ctx, paths.KUBELET_CONF)
-        shared, local = endpoints.control_plane_url(ctx.config), endpoints.local_api_url(ctx.config.local_api_endpoint)
-        if server == shared != local:
+        found, wanted = endpoints.control_plane_url(ctx.config), endpoints.local_api_url(ctx.config.local_api_endpoint)
+        if not ctx.release.gate(ctx.config.cluster.feature_gates, "ControlPlaneKubeletLocalMode"):
+            found, wanted = wanted, found
+        if server == found != wanted and ctx.host.dry_run:
             ctx.progress.say(
-                f'[dryrun] Would change the Server URL from "{server}" to "{local}" in {paths.KUBELET_CONF} and try to restart kubelet'
+                f'[dryrun] Would change the Server URL from "{server}" to "{wanted}" in {paths.KUBELET_CONF} and try to restart kubelet'
             )
+        elif server == found != wanted:
+            _redirect_kubelet(ctx, wanted)
     ctx.progress.say("[upgrade/kubeconfig] The kubeconfig files for this node were successfully upgraded!")
+
+
+def _redirect_kubelet(ctx: NodeContext, server: str) -> None:
+    from slipway.node import kubeconfig, kubeletservice
+
+    document = kubeconfig.load(ctx.host.read(paths.KUBELET_CONF), paths.KUBELET_CONF)
+    context = kubeconfig.named(document, "context", document.get("current-context") or "") or {}
+    entry = kubeconfig.named(document, "cluster", context.get("cluster") or "")
+    if entry is None:
+        raise OperatorError(f'cannot find cluster for active context in kubeconfig "{paths.KUBELET_CONF}"')
+    entry["server"] = server
+    ctx.host.write(paths.KUBELET_CONF, kubeconfig.text(document, ctx.release).encode())
+    kubeletservice.restart(ctx)
 
 
 def kubelet_config(state: UpgradeRun) -> None:
@@ -127,6 +172,9 @@ def kubelet_config(state: UpgradeRun) -> None:
 
     ctx = state.ctx
     folder = f"{paths.TMP_DIR}/kubeadm-kubelet-config-{ctx.host.now():%Y-%m-%d-%H-%M-%S}"
+    if not ctx.host.dry_run:
+        _write_kubelet_config(state, folder)
+        return
     ctx.progress.say(f"[dryrun] Would back up kubelet config file to {ctx.host.location(folder)}/config.yaml")
     node_local = ctx.release.gate(ctx.config.cluster.feature_gates, "NodeLocalCRISocket")
     if node_local:
@@ -137,6 +185,28 @@ def kubelet_config(state: UpgradeRun) -> None:
     if node_local:
         # What the file has is no longer the annotation's business.
         state.cluster.amend_node(ctx.config.node_registration.name)
+    ctx.progress.say("[upgrade/kubelet-config] The kubelet configuration for this node was successfully upgraded!")
+
+
+def _write_kubelet_config(state: UpgradeRun, folder: str) -> None:
+    """Keep the old file, write the new one; an instance configuration that is there is the operator's as well."""
+    from slipway.node import kubelet, markcontrolplane
+
+    ctx = state.ctx
+    ctx.progress.say(f"[upgrade] Backing up kubelet config file to {folder}/config.yaml")
+    try:
+        ctx.host.write(f"{folder}/config.yaml", ctx.host.read(paths.KUBELET_CONFIG), 0o644)
+    except FileNotFoundError as error:
+        raise OperatorError(f"error backing up the kubelet config file: there is no {ctx.host.location(paths.KUBELET_CONFIG)}") from error
+    node_local = ctx.release.gate(ctx.config.cluster.feature_gates, "NodeLocalCRISocket")
+    has_instance = ctx.host.exists(paths.KUBELET_INSTANCE_CONFIG)
+    if node_local and not has_instance:
+        ctx.config.node_registration.cri_socket = kubelet.take_flag(ctx, "container-runtime-endpoint")
+    kubelet.write_configuration(ctx, instance=not has_instance)
+    if node_local:
+        # What the file has is no longer the annotation's business.
+        dropped = (markcontrolplane.CRI_SOCKET_ANNOTATION,)
+        state.cluster.amend_node(ctx.config.node_registration.name, dropped_annotations=dropped)
     ctx.progress.say("[upgrade/kubelet-config] The kubelet configuration for this node was successfully upgraded!")
 
 
@@ -161,12 +231,22 @@ def _cri_socket(state: UpgradeRun) -> str:
 
 
 def bootstrap_token(state: UpgradeRun) -> None:
+    if not state.ctx.host.dry_run:
+        from slipway.node import clusterinfo, rbac
+
+        state.ctx.progress.say("[upgrade/bootstrap-token] Configuring bootstrap token and cluster-info RBAC rules")
+        rules = []
+        for words, manifests in rbac.for_joining_nodes(state.ctx.release):
+            state.ctx.progress.say(f"[bootstrap-token] Configured RBAC rules to {words}")
+            rules += manifests
+        state.cluster.apply_all([*rules, *clusterinfo.access()])
+        return
     state.ctx.progress.say("[dryrun] Would configure bootstrap token and cluster-info RBAC rules")
 
 
 def addon(name: str, state: UpgradeRun) -> None:
     from slipway.api.machinery import goyaml
-    from slipway.node import coredns, kubeproxy
+    from slipway.node import coredns, kubeproxy, upgradepolicy
 
     ctx, cluster = state.ctx, state.ctx.config.cluster
     disabled = cluster.dns.disabled if name == "coredns" else cluster.proxy.disabled
@@ -174,12 +254,24 @@ def addon(name: str, state: UpgradeRun) -> None:
         reason = "The addon is disabled." if state.is_control_plane else "Not a control plane node."
         ctx.progress.say(f"[upgrade/addon] Skipping the addon/{name} phase. {reason}")
         return
-    state.cluster.list("v1", "Pod", "kube-system", {"component": "kube-apiserver"})
+    if state.is_live and (waits_for := upgradepolicy.addons_wait_for(state.cluster, ctx.config.node_registration.name)):
+        ctx.progress.say(upgradepolicy.addons_wait_message(waits_for))
+        return
+    if not ctx.host.dry_run:
+        install = coredns.install if name == "coredns" else kubeproxy.install
+        install(ctx, state.cluster)
+        return
+    if not state.is_live:
+        state.cluster.list("v1", "Pod", "kube-system", {"component": "kube-apiserver"})
     for manifest in coredns.manifests(ctx) if name == "coredns" else kubeproxy.manifests(ctx):
         ctx.progress.show(f"---\n{goyaml.dump(manifest)}")
 
 
 def post_upgrade(state: UpgradeRun) -> None:
+    from slipway.node import kubelet
+
     dropped = state.ctx.release.kubelet_flags_dropped_by_upgrade
-    if dropped:
+    if dropped and not state.ctx.host.dry_run:
+        kubelet.drop_flags(state.ctx, dropped)
+    elif dropped:
         state.ctx.progress.say(f"[dryrun] Would remove unwanted kubelet flags [{' '.join(dropped)}] from kubeadm-flags.env")
