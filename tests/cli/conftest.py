@@ -9,6 +9,11 @@ from typing import NamedTuple
 import pytest
 
 from slipway.cli.main import main
+from slipway.node.host import CommandResult, RealHost
+
+_CHANGES = ("write", "make_dir", "remove", "rename", "unmount")
+_OF_THE_MACHINE = ("/etc/", "/var/lib/", "/run/", "/proc/", "/sys/")
+_QUESTIONS = ("is-active", "is-enabled", "status", "show", "cat", "list-units")
 
 
 class Outcome(NamedTuple):
@@ -18,6 +23,30 @@ class Outcome(NamedTuple):
 
 
 Run = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests run as root too, on the machine itself: a command that would change it fails the test."""
+
+    def guarded(name: str) -> None:
+        change = getattr(RealHost, name)
+
+        def call(self: RealHost, path: str, *arguments: object, **options: object) -> object:
+            assert not self.location(path).startswith(_OF_THE_MACHINE), f"a test must not {name} {path} of this machine"
+            return change(self, path, *arguments, **options)
+
+        monkeypatch.setattr(RealHost, name, call)
+
+    for name in _CHANGES:
+        guarded(name)
+    run_program = RealHost.run
+
+    def ask_only(self: RealHost, *command: str) -> CommandResult:
+        assert command[0] != "systemctl" or command[1] in _QUESTIONS, f"a test must not {' '.join(command)} on this machine"
+        return run_program(self, *command)
+
+    monkeypatch.setattr(RealHost, "run", ask_only)
 
 
 @pytest.fixture

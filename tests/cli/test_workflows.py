@@ -72,29 +72,3 @@ def test_an_unknown_phase_to_skip_is_refused(command: list[str], run: Run) -> No
     outcome = run(*command, "--skip-phases", "nonesuch", _NO_CHECKS)
     assert outcome.code == 1
     assert "invalid phase name: nonesuch\n" in outcome.err
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["init", "--kubernetes-version=v1.35.4", _NO_CHECKS],
-        ["join", "192.0.2.1:6443", "--token=abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", _NO_CHECKS],
-        ["reset", "--force", _NO_CHECKS],
-        ["upgrade", "apply", "v1.36.3"],
-        ["upgrade", "node"],
-        ["upgrade", "plan"],
-        ["upgrade", "diff", "v1.36.3"],
-        ["token", "create"],
-        ["token", "list"],
-        ["token", "delete", "abcdef"],
-        ["config", "images", "pull"],
-    ],
-    ids=" ".join,
-)
-def test_what_needs_a_cluster_says_so(command: list[str], run: Run) -> None:
-    outcome = run(*command)
-    assert outcome.code == 1
-    assert " needs " in outcome.err
-    assert " yet" in outcome.err
-    assert "Traceback" not in outcome.err
-    assert "this is a bug" not in outcome.err

@@ -21,7 +21,7 @@ def check_expiration(call: Invocation) -> None:
     from slipway.node import expiration
 
     chosen = output_format(call)
-    report = expiration.check(_context(call, "check-expiration"))
+    report = expiration.check(_context(call, "check-expiration", quiet=chosen != "text"))
     print_object(expiration.manifest(report), chosen, expiration.table(report))
 
 
@@ -44,17 +44,20 @@ def renew(call: Invocation) -> None:
         renewal.renew(ctx, call.command.name)
 
 
-def _context(call: Invocation, command: str) -> NodeContext:
-    """The configuration is the file's or the default; asking the cluster for its own comes with the client."""
-    from slipway.cli.session import node_context
+def _context(call: Invocation, command: str, *, quiet: bool = False) -> NodeContext:
+    """With the configuration of the file, or of the cluster, or the default where neither can be had."""
+    from slipway.cli.session import QuietProgress, live_context, node_context
+    from slipway.node.progress import TextProgress
 
-    fields: dict[str, object] = {}
-    if not call.changed("config"):
+    if call.changed("config"):
+        return node_context(call, {})
+    ctx = live_context(call, call.text("kubeconfig"), QuietProgress() if quiet else TextProgress(), command)
+    if ctx is None:
         # A version is given, so that nothing is looked up on a network.
-        fields = {"kubernetesVersion": _version(call)}
-        if call.changed("cert-dir"):
-            fields["certificatesDir"] = call.text("cert-dir")
-    return node_context(call, fields)
+        ctx = node_context(call, {"kubernetesVersion": _version(call)})
+    if call.changed("cert-dir"):
+        ctx.config.cluster.certificates_dir = call.text("cert-dir")
+    return ctx
 
 
 def _version(call: Invocation) -> str:

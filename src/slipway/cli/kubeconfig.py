@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from slipway.cli.session import node_context
-from slipway.node import kubeconfig
+from slipway.cli.session import QuietProgress, live_context, node_context
+from slipway.node import kubeconfig, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def user(call: Invocation) -> None:
-    ctx = node_context(call, {})
+    # Unlike kubeadm, which leads to this node by default, the cluster is asked where it is to be reached.
+    ctx = None if call.changed("config") else live_context(call, paths.ADMIN_CONF, QuietProgress(), "kubeconfig")
+    ctx = ctx or node_context(call, {})
     text = kubeconfig.user(
         ctx,
         client_name=call.text("client-name"),

@@ -11,11 +11,12 @@ from slipway.api.kubeadm.internal import BootstrapToken
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from slipway.node.cluster import Manifest
+    from slipway.node.cluster import Cluster, Manifest
 
 NAMESPACE = "kube-system"
+SECRET_TYPE = "bootstrap.kubernetes.io/token"
 USAGES = ("signing", "authentication")
 PATTERN = r"\A([a-z0-9]{6})\.([a-z0-9]{16})\z"
 ID_PATTERN = r"\A([a-z0-9]{6})\z"
@@ -85,9 +86,37 @@ def secret(token: BootstrapToken, now: datetime) -> Manifest:
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": secret_name(token.token_id), "namespace": NAMESPACE},
-        "type": "bootstrap.kubernetes.io/token",
+        "type": SECRET_TYPE,
         "data": {name: _base64(value) for name, value in data.items()},
     }
+
+
+def create(cluster: Cluster, wanted: Iterable[BootstrapToken], now: datetime) -> None:
+    """Make tokens known to the cluster; one that it has already is an error."""
+    for token in wanted:
+        if cluster.get("v1", "Secret", secret_name(token.token_id), NAMESPACE) is not None:
+            raise OperatorError(f'a token with id "{token.token_id}" already exists')
+        cluster.apply(secret(token, now))
+
+
+def delete(cluster: Cluster, token_id: str) -> None:
+    """Make the cluster forget a token; one that it does not have is an error."""
+    complaint = f'failed to delete bootstrap token "{token_id}"'
+    try:
+        found = cluster.delete("v1", "Secret", secret_name(token_id), NAMESPACE)
+    except OperatorError as error:
+        raise OperatorError(f"{complaint}: {error.message}") from error
+    if not found:
+        raise OperatorError(f'{complaint}: secrets "{secret_name(token_id)}" not found')
+
+
+def secrets(cluster: Cluster) -> Sequence[Manifest]:
+    """The Secrets of all tokens."""
+    try:
+        found = cluster.list("v1", "Secret", NAMESPACE, {}, {"type": SECRET_TYPE})
+    except OperatorError as error:
+        raise OperatorError(f"failed to list bootstrap tokens: {error.message}") from error
+    return [manifest for manifest in found if manifest.get("type") == SECRET_TYPE]
 
 
 def from_secret(manifest: Manifest) -> BootstrapToken:
