@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab golden lock clean
+.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab bench-clusters golden lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: .venv/.installed
@@ -30,9 +30,10 @@ endef
 test: install-dev
 	$(DEV)/pytest -n auto
 
-# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap and, while the cache is cold, Go.
+# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap and, while the cache is cold, Go; about an hour with all four
+# versions in the cache.  `make e2e ARGS="-k killed -rA"` runs a part of it and shows its tables.
 e2e: install-dev
-	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist
+	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist $(ARGS)
 
 # One control plane and one worker.
 e2e-smoke: install-dev
@@ -47,16 +48,22 @@ lint: install-dev
 demo: install
 	@$(BIN)/python demo/run.py
 
-# Side by side with the real kubeadm, which is built from its Go module: needs Go, once about 3 minutes.
-bench: install
+# Side by side with the real kubeadm, which is built from its Go module: needs Go, once about 3 minutes.  As root also the lab, and
+# real clusters of both, for which the real kubeadm's upgrades take most of an hour.
+bench: install-dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
-	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then $(BIN)/python tests/bench/lab.py; \
+	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
+	  $(BIN)/python tests/bench/lab.py && $(DEV)/python tests/bench/clusters.py; \
 	else echo "The lab was not measured: that needs root and systemd-nspawn (package systemd-container)."; fi
 
 # The lab's figures: needs root.  `make bench-lab ARGS=--cold` also builds every component from nothing.
 bench-lab: install
 	$(BIN)/python tests/bench/lab.py $(ARGS)
+
+# Clusters made, grown and upgraded by both: needs root.  `make bench-clusters ARGS=--without-upgrade` leaves the longest part out.
+bench-clusters: install-dev
+	$(DEV)/python tests/bench/clusters.py $(ARGS)
 
 # Pins every dependency with its hashes; no address of a package index gets into the files.
 LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-options --no-header pyproject.toml
