@@ -61,7 +61,7 @@ bench: install-dev
 bench-lab: install
 	$(BIN)/python tests/bench/lab.py $(ARGS)
 
-# Clusters made, grown and upgraded by both: needs root.  `make bench-clusters ARGS=--without-upgrade` leaves the longest part out.
+# Clusters made, grown and upgraded by both: needs root.  `make bench-clusters ARGS="--part making"` leaves the longest part out.
 bench-clusters: install-dev
 	$(DEV)/python tests/bench/clusters.py $(ARGS)
 

@@ -13,6 +13,13 @@ from slipway.node.phases import Phase, walk
 pytestmark = real_hosts
 
 BEFORE, AFTER = "v1.35.4", "v1.36.3"
+# What is said when a step of the exchange of static Pods begins or has just ended.
+MOMENTS = (
+    "Pausing kube-apiserver",
+    "manifests/etcd.yaml",
+    'Component "etcd" upgraded',
+    "manifests/kube-scheduler.yaml",
+)
 INIT = f"{OURS} init --config /srv/kubeadm.yaml --upload-certs {IGNORED}"
 
 
@@ -74,10 +81,7 @@ def test_an_upgrade_is_killed_in_every_phase() -> None:
             cluster.install(host, AFTER, images_only=False)
         cluster.wait_healthy()
         command = f"{OURS} upgrade apply {AFTER} --yes {IGNORED}"
-        rows = []
-        for component in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
-            outcome = cluster.killed_in("host-1", command, "control-plane", after=f'"{component}"')
-            rows.append((f"control-plane: {component}", outcome))
+        rows = [(f"control-plane: {text}", cluster.killed_in("host-1", command, "control-plane", after=text)) for text in MOMENTS]
         rows += [(phase, cluster.killed_in("host-1", command, phase)) for phase in leaves(upgrade.APPLY_PHASES)]
         table(rows)
         assert {outcome for _, outcome in rows} == {"killed"}
