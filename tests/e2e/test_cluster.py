@@ -7,43 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from e2e.labcli import LabCommands, Surroundings, surroundings
+from e2e.nodes import CERTIFICATE_KEY, CONFIG, TOKEN, real_hosts
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="boots real hosts: run it with `make e2e`"),
-]
+pytestmark = real_hosts
 
 VERSION = "v1.35.4"
-TOKEN = "abcdef.0123456789abcdef"
-CERTIFICATE_KEY = "e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204"
-
-# The two settings of the kubelet are for cgroup v1, that of kube-proxy for a machine without CAP_SYS_RESOURCE.
-CONFIG = """apiVersion: kubeadm.k8s.io/v1beta4
-kind: InitConfiguration
-certificateKey: {key}
-bootstrapTokens:
-- token: {token}
-localAPIEndpoint:
-  advertiseAddress: {address}
----
-apiVersion: kubeadm.k8s.io/v1beta4
-kind: ClusterConfiguration
-kubernetesVersion: {version}
-controlPlaneEndpoint: {address}:6443
-networking:
-  podSubnet: {pods}
----
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cgroupDriver: cgroupfs
-failCgroupV1: false
----
-apiVersion: kubeproxy.config.k8s.io/v1alpha1
-kind: KubeProxyConfiguration
-conntrack:
-  maxPerCore: 0
-  min: 0
-"""
 
 # A web server that every lab has: CoreDNS answers OK at /health.
 SERVERS = """apiVersion: v1
@@ -130,7 +98,7 @@ def cluster(lab: LabCommands) -> LabCommands:
     address = hosts["host-1"]["address"]
     pods = ".".join(hosts["host-1"]["podRange"].split(".")[:2]) + ".0.0/16"
     settle(lab, "host-1", "host-2")
-    config = CONFIG.format(key=CERTIFICATE_KEY, token=TOKEN, address=address, version=VERSION, pods=pods)
+    config = CONFIG.format(key=CERTIFICATE_KEY, token=TOKEN, address=address, version=VERSION, pods=pods, init="", cluster="")
     lab.on("host-1", "cat > /srv/kubeadm.yaml", stdin=config)
     lab.on("host-1", "kubeadm init --config /srv/kubeadm.yaml --upload-certs --ignore-preflight-errors=all")
     join(lab, "host-2")
