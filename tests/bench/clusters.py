@@ -88,7 +88,7 @@ def _round(tool: str, part: str | None) -> dict[str, Run]:
         if part != "making":
             cluster.lab.run("image", "build", "--kubernetes-version", NEXT, patience=3600)
             for host in ("host-1", "host-2", "host-3"):
-                cluster.install(host, NEXT, images_only=False)
+                cluster.load(host, NEXT)
             cluster.wait_healthy()
             found[APPLY] = _metered(cluster, "host-1", f"{tool} upgrade apply {NEXT} --yes {IGNORED}")
             found[NODE] = _metered(cluster, "host-2", f"{tool} upgrade node {IGNORED}")

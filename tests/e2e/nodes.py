@@ -113,13 +113,12 @@ class Nodes:
         ca = x509.load_pem_x509_certificate(self.lab.on(host, "cat /etc/kubernetes/pki/ca.crt").encode())
         return "sha256:" + hashlib.sha256(ca.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
-    def install(self, host: str, version: str, *, images_only: bool) -> None:
-        self.lab.run("host", "install", host, "--image", version, *(["--images-only"] if images_only else []))
-        if not images_only:
-            self.lab.on(host, "systemctl restart kubelet")
+    def load(self, host: str, version: str) -> None:
+        """What an upgrade to a version needs; the kubelet that runs stays the old one."""
+        self.lab.run("host", "install", host, "--image", version)
 
-    def wait_ready(self, *, host: str = "host-1") -> None:
-        self.lab.kubectl("wait --for=condition=Ready nodes --all --timeout=180s", host=host)
+    def renew_kubelet(self, host: str) -> None:
+        self.lab.on(host, "systemctl restart kubelet")
 
     def versions(self, host: str = "host-1") -> dict[str, str]:
         rows = self.lab.kubectl(
@@ -147,15 +146,18 @@ class Nodes:
             for name in self.lab.kubectl("get nodes -l node-role.kubernetes.io/control-plane -o name", host=host).split()
         ]
 
-    def unhealthy_pods(self, host: str = "host-1") -> list[str]:
-        found = json.loads(self.lab.kubectl("get pods -A -o json", host=host))
-        return [pod["metadata"]["name"] for pod in found["items"] if not _is_ready(pod)]
+    def unready(self, host: str = "host-1") -> list[str]:
+        """The Nodes and Pods that are not ready; an API server that is just being exchanged is not ready either."""
+        command = "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes,pods -A -o json"
+        done = self.lab.run("host", "exec", host, "--", "sh", "-ec", command, check=False)
+        if done.returncode != 0:
+            return [done.stderr.strip()]
+        return [f"{item['kind']} {item['metadata']['name']}" for item in json.loads(done.stdout)["items"] if not _is_ready(item)]
 
-    def wait_healthy(self, host: str = "host-1", patience: float = 180) -> None:
+    def wait_healthy(self, host: str = "host-1", patience: float = 240) -> None:
         """Until every Node and every Pod is ready."""
-        self.wait_ready(host=host)
         deadline = time.monotonic() + patience
-        while left := self.unhealthy_pods(host):
+        while left := self.unready(host):
             assert time.monotonic() < deadline, f"not ready: {left}"
             time.sleep(1)
 
@@ -170,10 +172,10 @@ class Nodes:
         return "killed" if done.returncode == 0 else "finished before"
 
 
-def _is_ready(pod: dict[str, Any]) -> bool:
-    if pod["status"].get("phase") == "Succeeded":
+def _is_ready(item: dict[str, Any]) -> bool:
+    if item["status"].get("phase") == "Succeeded":
         return True
-    return any(row["type"] == "Ready" and row["status"] == "True" for row in pod["status"].get("conditions", []))
+    return any(row["type"] == "Ready" and row["status"] == "True" for row in item["status"].get("conditions", []))
 
 
 # Runs a command, reads its events, and kills it in the phase that is named; 3 where the command ended before.

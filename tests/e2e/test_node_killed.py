@@ -78,8 +78,7 @@ def test_an_upgrade_is_killed_in_every_phase() -> None:
         cluster.join("host-2", control_plane=True)
         cluster.wait_healthy()
         for host in ("host-1", "host-2"):
-            cluster.install(host, AFTER, images_only=False)
-        cluster.wait_healthy()
+            cluster.load(host, AFTER)
         command = f"{OURS} upgrade apply {AFTER} --yes {IGNORED}"
         rows = [(f"control-plane: {text}", cluster.killed_in("host-1", command, "control-plane", after=text)) for text in MOMENTS]
         rows += [(phase, cluster.killed_in("host-1", command, phase)) for phase in leaves(upgrade.APPLY_PHASES)]

@@ -43,12 +43,12 @@ def test_it_is_upgraded_while_a_service_is_in_use(life: tuple[Nodes, str], recor
     service.start_asking(cluster.lab, "host-4", url)
     # On every node, since a lab has no registry and the health check of an upgrade runs a Pod anywhere.
     for host in (*PLANES, *WORKERS):
-        cluster.install(host, after, images_only=True)
+        cluster.load(host, after)
     cluster.lab.on("host-1", f"{OURS} upgrade apply {after} --yes {IGNORED}")
     for host in (*PLANES[1:], *WORKERS):
         cluster.lab.on(host, f"{OURS} upgrade node {IGNORED}")
     for host in (*PLANES, *WORKERS):
-        cluster.install(host, after, images_only=False)
+        cluster.renew_kubelet(host)
     cluster.wait_healthy()
     asked = service.stop_asking(cluster.lab, "host-4")
     record_property("asked", asked["asked"])

@@ -40,11 +40,14 @@ def test_one_upgrades_what_the_other_made(made: str, applied: str, followed: str
         cluster.join("host-2", made, control_plane=True)
         cluster.wait_healthy()
         for host in ("host-1", "host-2"):
-            cluster.install(host, AFTER, images_only=False)
+            cluster.load(host, AFTER)
         cluster.lab.on("host-1", f"{applied} upgrade apply {AFTER} --yes {IGNORED}", patience=900)
         cluster.lab.on("host-2", f"{followed} upgrade node {IGNORED}", patience=900)
+        for host in ("host-1", "host-2"):
+            cluster.renew_kubelet(host)
         cluster.wait_healthy()
         assert {tag for name, tag in cluster.api_server_images().items() if not name.startswith("etcd")} == {AFTER}
+        assert cluster.versions() == {"host-1": AFTER, "host-2": AFTER}
         assert cluster.etcd_members() == {"host-1": False, "host-2": False}
 
 
