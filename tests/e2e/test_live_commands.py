@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
 import pytest
 from e2e.labcli import LabCommands
-from e2e.test_cluster import CERTIFICATE_KEY, CONFIG, TOKEN, VERSION
+from e2e.nodes import CERTIFICATE_KEY, REAL, TOKEN, nodes, real_hosts
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="boots a real host: run it with `make e2e`"),
-]
+pytestmark = real_hosts
 
-REAL, OURS = "/usr/lib/slipway/kubeadm", "kubeadm"
+VERSION = "v1.35.4"
+OURS = "kubeadm"  # by that name it answers in the words of kubeadm
 OTHER = "aaaaaa.0123456789abcdef"
 TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|resourceVersion: \S+|uid: \S+")
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[LabCommands]:
-    made = LabCommands("e2e-live-commands")
-    made.run("up", "--image", VERSION, "--hosts", "1")
-    try:
-        host = made.hosts()["host-1"]
-        config = CONFIG.format(key=CERTIFICATE_KEY, token=TOKEN, address=host["address"], version=VERSION, pods=host["podRange"])
-        made.on(
-            "host-1",
-            f"cd; systemctl start slipway-lab-images; cat > config.yaml; {REAL} init --config config.yaml --ignore-preflight-errors=all",
-            stdin=config,
-        )
-        made.on("host-1", "cd; sed s/6443/6444/ /etc/kubernetes/admin.conf > closed.conf")
-        yield made
-    finally:
-        made.run("down")
+    with nodes(VERSION, 1, "commands") as made:
+        made.init("host-1", REAL)
+        made.lab.on("host-1", "cd; sed s/6443/6444/ /etc/kubernetes/admin.conf > closed.conf")
+        yield made.lab
 
 
 def both(lab: LabCommands, words: str, *, between: str = "true") -> tuple[str, str]:
@@ -91,6 +78,6 @@ def test_both_make_the_same_token(lab: LabCommands, words: str) -> None:
 
 def test_a_kubeconfig_for_a_user_leads_to_the_cluster(lab: LabCommands) -> None:
     """Where the real one needs the file, the cluster is asked."""
-    real = lab.on("host-1", f"cd; {REAL} kubeconfig user --client-name jane --config config.yaml | grep -v -e -data:")
+    real = lab.on("host-1", f"cd; {REAL} kubeconfig user --client-name jane --config /srv/kubeadm.yaml | grep -v -e -data:")
     ours = lab.on("host-1", f"cd; {OURS} kubeconfig user --client-name jane | grep -v -e -data:")
     assert ours == real
