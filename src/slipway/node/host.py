@@ -149,7 +149,10 @@ class RealHost:
         folder, name = os.path.split(target)
         if folder:
             os.makedirs(folder, mode=0o700, exist_ok=True)
-        partial = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+        # Of a run that was killed here, the next one finds what it left and removes it; O_EXCL never follows what others put there.
+        partial = os.path.join(folder, f".{name}.partial")
+        if os.path.lexists(partial):
+            os.unlink(partial)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as handle:
