@@ -23,6 +23,8 @@ def entry() -> None:
     import gc
 
     gc.disable()
+    # msgspec would import it for Pythons that are older than ours, which takes longer than many commands; gRPC, which needs it, gets it.
+    sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]
     code = main()
     sys.stderr.flush()
     os._exit(code)
