@@ -10,12 +10,13 @@ import argparse
 import json
 import statistics
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from e2e.nodes import IGNORED, OURS, REAL, Nodes, nodes
+from e2e.nodes import IGNORED, OURS, REAL, TOKEN, Nodes, nodes
 
 VERSION, NEXT = "v1.35.4", "v1.36.3"
 BARS = {
@@ -80,6 +81,7 @@ def _round(tool: str, part: str | None) -> dict[str, Run]:
     with nodes(VERSION, 3, "bench") as cluster:
         cluster.write_config("host-1")
         found = {INIT: _metered(cluster, "host-1", f"{tool} init --config /srv/kubeadm.yaml --upload-certs {IGNORED}")}
+        _await_signature(cluster)
         cluster.wait_healthy()
         found[WORKER] = _metered(cluster, "host-3", f"{tool} {cluster.join_words()}")
         cluster.wait_healthy()
@@ -94,6 +96,15 @@ def _round(tool: str, part: str | None) -> dict[str, Run]:
             found[NODE] = _metered(cluster, "host-2", f"{tool} upgrade node {IGNORED}")
             cluster.wait_healthy()
     return {what: run for what, run in found.items() if part != "upgrading" or what in (APPLY, NODE)}
+
+
+def _await_signature(cluster: Nodes) -> None:
+    """A token can be used once the controller manager has signed with it; how long that takes is no matter of a join."""
+    deadline = time.monotonic() + 60
+    while f"jws-kubeconfig-{TOKEN.partition('.')[0]}" not in cluster.lab.kubectl("-n kube-public get configmap cluster-info -o json"):
+        if time.monotonic() > deadline:
+            sys.exit("the token never signed cluster-info")
+        time.sleep(0.5)
 
 
 def _metered(cluster: Nodes, host: str, command: str) -> Run:
