@@ -19,18 +19,17 @@ data:
     }}
 ---
 apiVersion: apps/v1
-kind: Deployment
+kind: {kind}
 metadata:
   name: server
 spec:
-  replicas: 2
-  selector:
+{replicas}  selector:
     matchLabels: {{app: server}}
   template:
     metadata:
       labels: {{app: server}}
     spec:
-      containers:
+{tolerations}      containers:
       - name: server
         image: {image}
         args: [-conf, /etc/server/Corefile]
@@ -54,9 +53,14 @@ spec:
     targetPort: 8080
 """
 
+KINDS = {
+    "Deployment": {"replicas": "  replicas: 2\n", "tolerations": ""},
+    "DaemonSet": {"replicas": "", "tolerations": "      tolerations:\n      - operator: Exists\n"},
+}
+
 # Five questions a second; each failure with its time and reason, and the number of questions at the end.
 _CLIENT = """
-import json, sys, time, urllib.request
+import json, os, sys, time, urllib.request
 url, results = sys.argv[1:]
 asked, failures = 0, []
 while True:
@@ -68,17 +72,16 @@ while True:
         failures.append({"time": began, "reason": str(error)})
     with open(results + ".new", "w") as file:
         json.dump({"asked": asked, "failures": failures}, file)
-    import os
     os.replace(results + ".new", results)
     time.sleep(max(0.0, began + 0.2 - time.time()))
 """
 
 
-def deploy(lab: LabCommands) -> str:
-    """The Service's URL, once it answers."""
+def deploy(lab: LabCommands, kind: str = "Deployment") -> str:
+    """The Service's URL, once all of its Pods are ready: two of a Deployment, one on every node of a DaemonSet."""
     image = lab.kubectl("-n kube-system get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image}'")
-    lab.kubectl("apply -f -", stdin=MANIFESTS.format(image=image))
-    lab.kubectl("rollout status deployment/server --timeout=120s")
+    lab.kubectl("apply -f -", stdin=MANIFESTS.format(image=image, **KINDS[kind], kind=kind))
+    lab.kubectl(f"rollout status {kind.lower()}/server --timeout=120s")
     return f"http://{lab.kubectl('get service server -o jsonpath={.spec.clusterIP}')}/health"
 
 

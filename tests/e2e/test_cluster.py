@@ -6,60 +6,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from e2e import service
 from e2e.labcli import LabCommands, Surroundings, surroundings
 from e2e.nodes import CERTIFICATE_KEY, CONFIG, TOKEN, real_hosts
 
 pytestmark = real_hosts
 
 VERSION = "v1.35.4"
-
-# A web server that every lab has: CoreDNS answers OK at /health.
-SERVERS = """apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: server
-data:
-  Corefile: |
-    .:1053 {{
-      health :8080
-    }}
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata:
-  name: server
-spec:
-  selector:
-    matchLabels: {{app: server}}
-  template:
-    metadata:
-      labels: {{app: server}}
-    spec:
-      tolerations:
-      - operator: Exists
-      containers:
-      - name: server
-        image: {image}
-        args: [-conf, /etc/server/Corefile]
-        readinessProbe:
-          httpGet: {{path: /health, port: 8080}}
-          periodSeconds: 1
-        volumeMounts:
-        - {{name: config, mountPath: /etc/server}}
-      volumes:
-      - name: config
-        configMap: {{name: server}}
----
-apiVersion: v1
-kind: Service
-metadata:
-  name: server
-spec:
-  selector: {{app: server}}
-  ports:
-  - port: 80
-    targetPort: 8080
-"""
 
 # A question for an A record, asked of a name server by its address: hosts have no other resolver.
 RESOLVE = """
@@ -128,18 +81,15 @@ def test_nodes_are_ready_and_dns_answers(cluster: LabCommands) -> None:
 
 @pytest.mark.smoke
 def test_pods_reach_each_other_across_hosts_and_services_work(cluster: LabCommands) -> None:
-    image = cluster.kubectl("-n kube-system get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image}'")
-    cluster.kubectl("apply -f -", stdin=SERVERS.format(image=image))
-    cluster.kubectl("rollout status daemonset/server --timeout=120s")
+    url_of_service = service.deploy(cluster, "DaemonSet")
     rows = cluster.kubectl("get pods -l app=server -o jsonpath='{range .items[*]}{.spec.nodeName} {.status.podIP}{\"\\n\"}{end}'")
     address = dict(line.split() for line in rows.splitlines())
     # From inside the Pod on host-1: its network namespace, with the host's programs.
     inside = "nsenter -n -t $(pgrep -f /etc/server/Corefile | head -n 1)"
-    service = cluster.kubectl("get service server -o jsonpath='{.spec.clusterIP}'")
     for host, where, url in (
         ("host-1", inside, f"http://{address['host-2']}:8080/health"),
-        ("host-1", inside, f"http://{service}/health"),
-        ("host-2", "", f"http://{service}/health"),
+        ("host-1", inside, url_of_service),
+        ("host-2", "", url_of_service),
     ):
         assert cluster.on(host, f"{where} python3 - {url}", stdin=FETCH).strip() == "OK", (host, url)
 

@@ -82,11 +82,11 @@ MADE = (
 
 
 def machine_with_files(root: Path) -> Machine:
-    host = Machine(root, {"HOME": "/root"})
+    host = Machine(root, {"HOME": "/home/admin"})
     for path in MADE:
         host.put(path, "")
     host.remove("/etc/kubernetes/admin.conf")
-    return host.put("/root/.kube/config", "").put("/etc/cni/net.d/10-bridge.conflist", "")
+    return host.put("/home/admin/.kube/config", "").put("/etc/cni/net.d/10-bridge.conflist", "")
 
 
 def files(root: Path) -> set[str]:
@@ -98,7 +98,7 @@ def test_a_reset_deletes_what_was_made_and_says_what_it_left(tmp_path: Path, lin
     reset.run(ResetOptions(overrides=REAL), host, lines)
     assert files(tmp_path) == {
         "/etc/kubernetes/tmp/kubeadm-backup/etcd.yaml",
-        "/root/.kube/config",
+        "/home/admin/.kube/config",
         "/etc/cni/net.d/10-bridge.conflist",
     }
     assert host.is_dir("/etc/kubernetes/manifests")
@@ -108,7 +108,7 @@ def test_a_reset_deletes_what_was_made_and_says_what_it_left(tmp_path: Path, lin
     assert f"[reset] Deleting contents of directories: [{folders}]" in lines.said
     assert "[reset] Deleted contents of the etcd data directory: /var/lib/etcd" in lines.said
     left = [text.removeprefix("[reset] Left alone: ") for text in lines.said if text.startswith("[reset] Left alone")]
-    assert left == ["/etc/cni/net.d (10-bridge.conflist)", "/etc/kubernetes (tmp)", "/root/.kube/config"]
+    assert left == ["/etc/cni/net.d (10-bridge.conflist)", "/etc/kubernetes (tmp)", "/home/admin/.kube/config"]
     assert any("Failed to remove containers" in text for text in lines.warned)
 
 
@@ -116,7 +116,7 @@ def test_a_reset_can_be_run_again(tmp_path: Path, lines: Lines) -> None:
     host = machine_with_files(tmp_path)
     for _ in range(2):
         reset.run(ResetOptions(overrides={**REAL, "cleanupTmpDir": True}), host, lines)
-    assert files(tmp_path) == {"/root/.kube/config", "/etc/cni/net.d/10-bridge.conflist"}
+    assert files(tmp_path) == {"/home/admin/.kube/config", "/etc/cni/net.d/10-bridge.conflist"}
 
 
 @pytest.mark.parametrize("answer", ["", "\n", "n\n", "yess\n", " y\n"])

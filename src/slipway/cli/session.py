@@ -86,8 +86,3 @@ class QuietProgress(TextProgress):
 
     def say(self, text: str) -> None:
         """Nothing may stand before the object."""
-
-
-def not_yet(what: str, needs: str) -> OperatorError:
-    """For the commands that this version of the program does not have."""
-    return OperatorError(f"{what} needs {needs}, and this version of the program cannot reach one yet")

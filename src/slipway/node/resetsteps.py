@@ -97,9 +97,9 @@ def left_alone(state: ResetRun) -> Iterator[str]:
         names = [name for name in host.list_dir(folder) if f"{folder}/{name}" not in emptied]
         if names:
             yield f"{folder} ({', '.join(names)})"
-    config = f"{host.environment.get('HOME', '/root')}/.kube/config"
-    if host.exists(config):
-        yield config
+    home = host.environment.get("HOME", "")
+    if home and host.exists(f"{home}/.kube/config"):
+        yield f"{home}/.kube/config"
     if state.etcd_data_dir and host.list_dir(state.etcd_data_dir):
         yield f"{state.etcd_data_dir} ({', '.join(host.list_dir(state.etcd_data_dir))})"
     if state.node_name:
