@@ -165,6 +165,10 @@ class ContainerRuntime:
         ]
         return found if all else [each for each in found if each.state == "running"]
 
+    def stop_container(self, container_id: str, *, patience: int) -> None:
+        """Ask it to end, and kill it after ``patience`` seconds."""
+        self._call(_RUNTIME, "StopContainer", container_id=container_id, timeout=patience)
+
     def container_status(self, container_id: str) -> ContainerStatus:
         status = self._call(_RUNTIME, "ContainerStatus", container_id=container_id).status
         return ContainerStatus(

@@ -160,9 +160,9 @@ class EtcdClient:
                 return self.members()
             raise
 
-    def status(self, endpoint: str) -> EtcdStatus:
+    def status(self, endpoint: str, *, timeout: float | None = None) -> EtcdStatus:
         """How the member behind an endpoint is, asked once."""
-        answer = self._request(endpoint, "maintenance/status", {})
+        answer = self._request(endpoint, "maintenance/status", {}, timeout)
         return EtcdStatus(
             version=answer.get("version", ""),
             db_size=int(answer.get("dbSize", 0)),
@@ -263,10 +263,10 @@ class EtcdClient:
         except EtcdError as error:
             return error
 
-    def _request(self, endpoint: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, endpoint: str, path: str, body: dict[str, Any], timeout: float | None = None) -> dict[str, Any]:
         import msgspec
 
-        with _Exchange(endpoint, path, body, self._context, self._timeout) as response:
+        with _Exchange(endpoint, path, body, self._context, timeout or self._timeout) as response:
             content = response.read()
             try:
                 answer = msgspec.json.decode(content)

@@ -26,6 +26,8 @@ _ANNOTATION = etcd.ADVERTISE_CLIENT_URLS_ANNOTATION
 _PODS = {"component": "etcd", "tier": "control-plane"}
 _HEALTHY_WITHIN = 40.0
 _LOOK_EVERY = 1.0
+# How long a member that the others know may take until it serves: it needs a few milliseconds.
+_SERVES_WITHIN = 0.5
 _API_CALL, _ETCD_CALL = 60.0, 120.0
 
 
@@ -168,6 +170,7 @@ def join(ctx: NodeContext, cluster: Cluster) -> None:
     if found.step is not Step.KEEP or not ctx.host.exists(f"{paths.MANIFESTS_DIR}/etcd.yaml"):
         etcd.write_joined(ctx, initial_cluster(members, member_id, ctx.config.node_registration.name))
     _await_start(ctx, client, member_id)
+    _await_service(ctx, client, member_id)
     _await_promotion(ctx, client, member_id)
     ctx.progress.say(f"[etcd] Waiting for the new etcd member to join the cluster. This can take up to {waiting.shown(_HEALTHY_WITHIN)}")
     client.sync()
@@ -274,6 +277,51 @@ def _blocked_by(learner: EtcdMember) -> str:
 
 def _await_start(ctx: NodeContext, client: EtcdClient, member_id: int) -> None:
     _await(ctx, lambda: _in_list(client, member_id, lambda member: bool(member.name), "has not started"))
+
+
+def _await_service(ctx: NodeContext, client: EtcdClient, member_id: int) -> None:
+    """Start a learner anew that is known to the others and still serves no clients.
+
+    A member serves once it has seen its own name arrive through raft.  A new one often gets the name with the leader's first
+    snapshot instead (etcd 3.5 and 3.6), does not notice, and announces itself again only after seven seconds; with its data at
+    hand it needs none.  While it is a learner nobody depends on it, so this is the moment.
+    """
+
+    def serves() -> str:
+        # The port is open before anybody answers there, so an answer is not waited for long.
+        return _silence(client, member_id, _SERVES_WITHIN)
+
+    try:
+        waiting.until(serves, timeout=_SERVES_WITHIN)
+    except waiting.TimedOutError:
+        _restart(ctx)
+        _await(ctx, serves)
+
+
+def _silence(client: EtcdClient, member_id: int, timeout: float) -> str:
+    """Why a member gives no answer to clients; empty where it does."""
+    try:
+        own = next((member for member in client.members(patience=0) if member.id == member_id), None)
+        if own is None or not own.client_urls:
+            return f"the etcd member {member_id:x} is not listed with a client URL"
+        client.status(own.client_urls[0], timeout=timeout)
+    except EtcdError as error:
+        return f"the etcd member {member_id:x} does not answer: {error.message}"
+    return ""
+
+
+def _restart(ctx: NodeContext) -> None:
+    """The kubelet starts a container that has ended once without a pause.  Where this cannot be done, the join waits instead."""
+    from slipway.node.cri import ContainerRuntimeError
+
+    try:
+        with ctx.host.container_runtime(ctx.config.node_registration.cri_socket) as runtime:
+            for container in runtime.containers(all=False):
+                if container.name == "etcd" and container.namespace == "kube-system":
+                    ctx.progress.say("[etcd] The new etcd member missed its own announcement: starting it anew")
+                    runtime.stop_container(container.id, patience=1)
+    except ContainerRuntimeError as error:
+        ctx.progress.say(f"[etcd] The new etcd member could not be started anew, so it is waited for: {error.message}")
 
 
 def _await_promotion(ctx: NodeContext, client: EtcdClient, member_id: int) -> None:
