@@ -86,7 +86,7 @@ class Nodes:
 
     def settle(self, *hosts: str) -> None:
         for host in hosts:
-            self.lab.on(host, "systemctl start slipway-lab-images")
+            self.lab.on(host, "systemctl start slipway-lab-images || { journalctl --no-pager -n 20 -u slipway-lab-images >&2; exit 1; }")
 
     def write_config(self, host: str, *, init: str = "", cluster: str = "", version: str = "") -> None:
         row = self.lab.hosts()[host]

@@ -16,7 +16,8 @@ from certificate_case import Machine, cases_with_fast_keys, described_tree, read
 
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import certificates, kubeconfig
+from slipway.credentials.profile import CLIENT_AUTH
+from slipway.node import kubeconfig
 from slipway.node.host import DryRunHost
 
 
@@ -102,4 +103,4 @@ def test_the_kubelet_is_the_only_client_named_after_its_node(tmp_path: Path) -> 
         "controller-manager": "system:kube-controller-manager",
         "scheduler": "system:kube-scheduler",
     }
-    assert all(kubeconfig.profile(spec, config).usages == (certificates.CLIENT_AUTH,) for spec in kubeconfig.KUBECONFIGS)
+    assert all(kubeconfig.profile(spec, config).usages == (CLIENT_AUTH,) for spec in kubeconfig.KUBECONFIGS)

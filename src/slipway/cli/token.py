@@ -6,7 +6,8 @@ import sys
 
 from slipway.api.machinery.errors import OperatorError, UsageError
 from slipway.cli.values import quote
-from slipway.node import tokens
+from slipway.credentials import tokens
+from slipway.node import clustertokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def create(call: Invocation) -> None:
     )
     path = _kubeconfig_path(call)
     ctx = node_context(call, {} if call.changed("config") else {"bootstrapTokens": [wanted]}, look_up=False)
-    tokens.create(_cluster(call, path, ctx.release, patience=_PATIENCE), ctx.config.bootstrap_tokens, call.host.now())
+    clustertokens.create(_cluster(call, path, ctx.release, patience=_PATIENCE), ctx.config.bootstrap_tokens, call.host.now())
     token = str(ctx.config.bootstrap_tokens[0].token)
     if not call.switch("print-join-command"):
         sys.stdout.write(f"{token}\n")
@@ -66,7 +67,7 @@ def delete(call: Invocation) -> None:
         if not tokens.is_token_id(given) and not tokens.is_token(given):
             raise OperatorError(f"given token didn't match pattern {forms}")
         token_id = given.partition(".")[0]
-        tokens.delete(cluster, token_id)
+        clustertokens.delete(cluster, token_id)
         sys.stdout.write(f'bootstrap token "{token_id}" deleted\n')
 
 
@@ -77,7 +78,7 @@ def list_tokens(call: Invocation) -> None:
     cluster = _cluster(call, _kubeconfig_path(call), kubeversion.acting_release(call.host.environment))
     chosen = output_format(call)
     first = True
-    for secret in tokens.secrets(cluster):
+    for secret in clustertokens.secrets(cluster):
         try:
             token = tokens.from_secret(secret)
         except OperatorError as error:

@@ -10,33 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.api.kubeadm.addresses import parse_ip
-from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.credentials.profile import CLIENT_AUTH, SERVER_AUTH, Profile
 from slipway.node import endpoints
 
 if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration
     from slipway.api.releases import Release
-
-SERVER_AUTH = "1.3.6.1.5.5.7.3.1"
-CLIENT_AUTH = "1.3.6.1.5.5.7.3.2"
-
-BACKDATE = Duration.of(minutes=5)
-"""How far back a certificate's validity starts, for clocks that are not quite right."""
-DEFAULT_VALIDITY = Duration.of(hours=24 * 365)
-DEFAULT_CA_VALIDITY = Duration.of(hours=24 * 365 * 10)
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a certificate says about its holder, whoever signs it."""
-
-    common_name: str
-    organizations: tuple[str, ...] = ()
-    usages: tuple[str, ...] = ()
-    dns_names: tuple[str, ...] = ()
-    """Sorted, each one once."""
-    addresses: tuple[str, ...] = ()
-    """In the order of the configuration, each one once, in canonical form."""
 
 
 class CertificateSpec(msgspec.Struct, frozen=True, kw_only=True):

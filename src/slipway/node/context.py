@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.node.keys import KeyPool
+from slipway.credentials.keys import KeyPool
 
 if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration

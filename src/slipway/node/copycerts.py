@@ -8,7 +8,8 @@ from binascii import Error as Base64Error
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import keys, pki
+from slipway.credentials import keys
+from slipway.node import pki
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +147,7 @@ def _mode(name: str, content: bytes) -> int:
     """Private keys are for root's eyes only; what is neither a key nor a certificate is not written."""
     if _parses(keys.parse_private, content):
         return 0o600
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     if _parses(keys.parse_public, content) or _parses(x509.parse, content):
         return 0o644

@@ -6,9 +6,11 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import certificates, endpoints, keys, kubeconfig, paths, pki
+from slipway.credentials import keys
+from slipway.node import certificates, endpoints, kubeconfig, paths, pki
 
 if TYPE_CHECKING:
+    from slipway.credentials.profile import Profile
     from slipway.node.context import NodeContext
     from slipway.node.kubeconfig import KubeconfigSpec
 
@@ -60,9 +62,9 @@ def _write_kubeconfig(ctx: NodeContext, file: KubeconfigSpec, directory: str) ->
     ctx.host.write(_path(directory, file.file_name), request)
 
 
-def _request(ctx: NodeContext, wanted: certificates.Profile) -> tuple[bytes, bytes]:
+def _request(ctx: NodeContext, wanted: Profile) -> tuple[bytes, bytes]:
     """The request and its key, as PEM."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     key = ctx.keys.take(ctx.config.cluster.key_algorithm)
     return x509.pem(x509.request(wanted, key)), keys.private_pem(key)

@@ -193,7 +193,8 @@ def mark_control_plane(state: InitRun) -> None:
 
 
 def bootstrap_token(state: InitRun) -> None:
-    from slipway.node import clusterinfo, joincommand, kubeconfig, rbac, tokens
+    from slipway.credentials import tokens
+    from slipway.node import clusterinfo, joincommand, kubeconfig, rbac
 
     ctx, cluster = state.ctx, _cluster(state)
     server, ca = joincommand.cluster_of(ctx, _kubeconfig(state))

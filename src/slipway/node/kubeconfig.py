@@ -14,8 +14,9 @@ import msgspec
 
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import certificates, endpoints, keys, paths, pki
-from slipway.node.certificates import Profile
+from slipway.credentials import keys
+from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_VALIDITY, Profile
+from slipway.node import endpoints, paths, pki
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration
     from slipway.api.machinery.duration import Duration
     from slipway.api.releases import Release
+    from slipway.credentials.x509 import Authority
     from slipway.node.context import NodeContext
-    from slipway.node.x509 import Authority
 
 Document = dict[str, Any]
 
@@ -90,7 +91,7 @@ def profile(spec: KubeconfigSpec, config: InitConfiguration) -> Profile:
     return Profile(
         common_name=spec.client_name + node,
         organizations=(spec.organization,) if spec.organization else (),
-        usages=(certificates.CLIENT_AUTH,),
+        usages=(CLIENT_AUTH,),
     )
 
 
@@ -187,20 +188,20 @@ def user(
     client_name: str,
     organizations: tuple[str, ...] = (),
     token: str = "",
-    validity: Duration = certificates.DEFAULT_VALIDITY,
+    validity: Duration = DEFAULT_VALIDITY,
 ) -> str:
     """``kubeconfig user``: the text of a kubeconfig for an additional user, with a token or a new client certificate."""
-    if validity > certificates.DEFAULT_VALIDITY:
+    if validity > DEFAULT_VALIDITY:
         ctx.progress.warn(
             f"WARNING: the specified certificate validity period {validity} is longer than the default duration "
-            f"{certificates.DEFAULT_VALIDITY}, this may increase security risks."
+            f"{DEFAULT_VALIDITY}, this may increase security risks."
         )
     authority = _authority(ctx, "couldn't create a kubeconfig; the CA files couldn't be loaded")
     _warn_about_port(ctx)
     if token:
         credentials = {"token": token}
     else:
-        wanted = Profile(common_name=client_name, organizations=organizations, usages=(certificates.CLIENT_AUTH,))
+        wanted = Profile(common_name=client_name, organizations=organizations, usages=(CLIENT_AUTH,))
         credentials = _client_certificate(ctx, wanted, authority, validity)
     return text(_document(ctx, endpoints.control_plane_url(ctx.config), client_name, authority.certificate, credentials), ctx.release)
 
@@ -243,7 +244,7 @@ def _ensure(ctx: NodeContext, spec: KubeconfigSpec, path: str, url: str) -> None
         ctx.progress.say(f'[kubeconfig] Using existing kubeconfig file: "{_shown(ctx, path)}"')
         return
     wanted = profile(spec, ctx.config)
-    validity = ctx.config.cluster.certificate_validity_period or certificates.DEFAULT_VALIDITY
+    validity = ctx.config.cluster.certificate_validity_period or DEFAULT_VALIDITY
     credentials = _client_certificate(ctx, wanted, authority, validity)
     made = _document(ctx, url, wanted.common_name, authority.certificate, credentials)
     ctx.progress.say(f'[kubeconfig] Writing "{spec.file_name}" kubeconfig file')
@@ -262,7 +263,7 @@ def _authority(ctx: NodeContext, complaint: str) -> Authority:
 
 def _client_certificate(ctx: NodeContext, wanted: Profile, authority: Authority, validity: Duration) -> dict[str, str]:
     """A new client certificate; as kubeadm's, it becomes valid when the CA did."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     key = ctx.keys.take(ctx.config.cluster.key_algorithm)
     until = x509.period(ctx.host.now(), validity).not_after
@@ -272,7 +273,7 @@ def _client_certificate(ctx: NodeContext, wanted: Profile, authority: Authority,
 
 
 def _document(ctx: NodeContext, url: str, client_name: str, ca: Certificate, credentials: dict[str, str]) -> Document:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     return document(server=url, cluster=ctx.config.cluster.cluster_name, user=client_name, ca=x509.pem(ca), credentials=credentials)
 
@@ -298,7 +299,7 @@ def _check_existing(ctx: NodeContext, path: str, trusted: list[Certificate], url
 
 
 def _embedded_authorities(ctx: NodeContext, cluster: Document, path: str) -> list[Certificate]:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     data = decoded(cluster.get("certificate-authority-data"), f"certificate-authority-data of the kubeconfig file {path}")
     reference = cluster.get("certificate-authority")

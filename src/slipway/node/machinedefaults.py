@@ -154,7 +154,7 @@ def verify_bind_address(address: str) -> None:
 
 
 def _new_token() -> str:
-    from slipway.node import tokens
+    from slipway.credentials import tokens
 
     return tokens.generate()
 

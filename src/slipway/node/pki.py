@@ -9,17 +9,20 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import certificates, keys
+from slipway.credentials import keys
+from slipway.credentials.profile import DEFAULT_CA_VALIDITY, DEFAULT_VALIDITY, SERVER_AUTH
+from slipway.node import certificates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cryptography.x509 import Certificate
 
-    from slipway.node.certificates import CertificateSpec, Profile
+    from slipway.credentials.keys import PrivateKey
+    from slipway.credentials.profile import Profile
+    from slipway.credentials.x509 import Authority
+    from slipway.node.certificates import CertificateSpec
     from slipway.node.context import NodeContext
-    from slipway.node.keys import PrivateKey
-    from slipway.node.x509 import Authority
 
 _CERTIFICATE_MODE, _KEY_MODE = 0o644, 0o600
 
@@ -163,7 +166,7 @@ def key_path(ctx: NodeContext, base_name: str) -> str:
 
 def load_chain(ctx: NodeContext, base_name: str) -> list[Certificate]:
     """The certificates of a file, the holder's own first."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     path = certificate_path(ctx, base_name)
     try:
@@ -182,7 +185,7 @@ def load_key(ctx: NodeContext, base_name: str) -> PrivateKey:
 
 def load_authority_certificate(ctx: NodeContext, name: str) -> Certificate:
     """The certificate of an authority, which must be that of one."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     spec = certificates.spec_of(name)
     certificate = load_chain(ctx, spec.base_name)[0]
@@ -195,14 +198,14 @@ def load_authority_certificate(ctx: NodeContext, name: str) -> Certificate:
 
 def load_authority(ctx: NodeContext, name: str) -> Authority:
     """A certificate authority that can sign."""
-    from slipway.node.x509 import Authority
+    from slipway.credentials.x509 import Authority
 
     certificate = load_authority_certificate(ctx, name)
     return Authority(certificate, _key_of(ctx, certificates.spec_of(name), certificate))
 
 
 def warn_about_period(ctx: NodeContext, base_name: str, certificate: Certificate) -> None:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     problem = x509.period_problem(certificate, ctx.host.now())
     if problem:
@@ -210,7 +213,7 @@ def warn_about_period(ctx: NodeContext, base_name: str, certificate: Certificate
 
 
 def write_pair(ctx: NodeContext, base_name: str, certificate: Certificate, key: PrivateKey) -> None:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     path, pending = key_path(ctx, base_name), _pending_path(ctx, base_name)
     ctx.host.make_dir(posixpath.dirname(path), 0o755)
@@ -226,21 +229,21 @@ def write_pair(ctx: NodeContext, base_name: str, certificate: Certificate, key: 
 
 def _create(ctx: NodeContext, spec: CertificateSpec) -> None:
     """Make a certificate and its key, where neither of the two files is there."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     cluster = ctx.config.cluster
     profile = certificates.profile(spec, ctx.config, ctx.release)
     key = ctx.keys.take(cluster.key_algorithm)
     if spec.ca:
         authority = load_authority(ctx, spec.ca)
-        valid = x509.period(ctx.host.now(), cluster.certificate_validity_period or certificates.DEFAULT_VALIDITY)
+        valid = x509.period(ctx.host.now(), cluster.certificate_validity_period or DEFAULT_VALIDITY)
         certificate = x509.signed(profile, key.public_key(), authority, valid)
     else:
-        valid = x509.period(ctx.host.now(), cluster.ca_certificate_validity_period or certificates.DEFAULT_CA_VALIDITY)
+        valid = x509.period(ctx.host.now(), cluster.ca_certificate_validity_period or DEFAULT_CA_VALIDITY)
         certificate = x509.self_signed(profile, key, valid, sha256_key_id=ctx.release.sha256_key_ids)
     ctx.progress.say(f'[certs] Generating "{spec.base_name}" certificate and key')
     write_pair(ctx, spec.base_name, certificate, key)
-    if certificates.SERVER_AUTH in profile.usages:
+    if SERVER_AUTH in profile.usages:
         names, addresses = _listed(profile.dns_names), _listed(profile.addresses)
         ctx.progress.say(f"[certs] {spec.base_name} serving cert is signed for DNS names {names} and IPs {addresses}")
 
@@ -257,7 +260,7 @@ def _checked_authority(ctx: NodeContext, spec: CertificateSpec) -> bool:
 
 def _checked_leaf(ctx: NodeContext, spec: CertificateSpec) -> Certificate:
     """The certificate, which its authority must have signed, and whose key must be there."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     certificate, *intermediates = load_chain(ctx, spec.base_name)
     warn_about_period(ctx, spec.base_name, certificate)
@@ -275,7 +278,7 @@ def _checked_leaf(ctx: NodeContext, spec: CertificateSpec) -> Certificate:
 
 def _key_of(ctx: NodeContext, spec: CertificateSpec, certificate: Certificate) -> PrivateKey:
     """The key of a certificate, which must be its own."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     key = load_key(ctx, spec.base_name)
     if not x509.belongs_to(certificate, key):
@@ -286,7 +289,7 @@ def _key_of(ctx: NodeContext, spec: CertificateSpec, certificate: Certificate) -
 
 
 def _missing_names(ctx: NodeContext, spec: CertificateSpec, certificate: Certificate) -> list[str]:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     wanted: Profile = certificates.profile(spec, ctx.config, ctx.release)
     return x509.missing_names(certificate, wanted)

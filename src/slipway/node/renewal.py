@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import certificates, keys, kubeconfig, paths, pki
+from slipway.credentials import keys
+from slipway.credentials.profile import DEFAULT_VALIDITY
+from slipway.node import certificates, kubeconfig, paths, pki
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
+    from slipway.credentials.keys import PrivateKey
     from slipway.node.context import NodeContext
-    from slipway.node.keys import PrivateKey
     from slipway.node.kubeconfig import Document
 
 
@@ -112,13 +114,13 @@ def _renew(ctx: NodeContext, item: Renewable, directory: str) -> None:
 
 
 def _sign(ctx: NodeContext, item: Renewable, directory: str) -> None:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     wanted = x509.profile_of(load(ctx, item, directory))
     authority = pki.load_authority(ctx, item.ca)
     cluster = ctx.config.cluster
     key = ctx.keys.take(cluster.key_algorithm)
-    valid = x509.period(ctx.host.now(), cluster.certificate_validity_period or certificates.DEFAULT_VALIDITY)
+    valid = x509.period(ctx.host.now(), cluster.certificate_validity_period or DEFAULT_VALIDITY)
     try:
         certificate = x509.signed(wanted, key.public_key(), authority, valid)
     except OperatorError as error:
@@ -131,7 +133,7 @@ def _sign(ctx: NodeContext, item: Renewable, directory: str) -> None:
 
 def _write_kubeconfig(ctx: NodeContext, path: str, certificate: Certificate, key: PrivateKey, ca: Certificate) -> None:
     """Put the new certificate, its key and the CA of today into the file's current context; the rest stays."""
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     existing = _load_kubeconfig(ctx, path)
     _, cluster, user = _current(existing, path)
@@ -142,7 +144,7 @@ def _write_kubeconfig(ctx: NodeContext, path: str, certificate: Certificate, key
 
 
 def _client_certificate(existing: Document, path: str) -> Certificate:
-    from slipway.node import x509
+    from slipway.credentials import x509
 
     _, cluster, user = _current(existing, path)
     if not cluster.get("certificate-authority-data"):

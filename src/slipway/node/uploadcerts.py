@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm.internal import BootstrapToken
 from slipway.api.machinery.duration import Duration
-from slipway.node import copycerts, rbac, tokens
+from slipway.credentials import tokens
+from slipway.node import copycerts, rbac
 
 if TYPE_CHECKING:
     from slipway.node.cluster import Cluster, Manifest

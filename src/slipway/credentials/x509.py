@@ -23,11 +23,11 @@ from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node.certificates import BACKDATE, Profile
+from slipway.credentials.profile import BACKDATE, Profile
 
 if TYPE_CHECKING:
     from slipway.api.machinery.duration import Duration
-    from slipway.node.keys import PrivateKey, PublicKey
+    from slipway.credentials.keys import PrivateKey, PublicKey
 
 # kubeadm puts node names of up to 253 characters into common names, and cryptography grumbles about more than 64.
 warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slipway.api.kubeadm.internal import BootstrapToken
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from slipway.node.cluster import Cluster, Manifest
+    from collections.abc import Iterable
 
 NAMESPACE = "kube-system"
 SECRET_TYPE = "bootstrap.kubernetes.io/token"
@@ -72,7 +70,7 @@ def expiration(token: BootstrapToken, now: datetime) -> str:
     return ""
 
 
-def secret(token: BootstrapToken, now: datetime) -> Manifest:
+def secret(token: BootstrapToken, now: datetime) -> dict[str, Any]:
     """The Secret that makes the token known to the cluster."""
     data = {"token-id": token.token_id, "token-secret": token.token_secret}
     if token.description:
@@ -91,35 +89,7 @@ def secret(token: BootstrapToken, now: datetime) -> Manifest:
     }
 
 
-def create(cluster: Cluster, wanted: Iterable[BootstrapToken], now: datetime) -> None:
-    """Make tokens known to the cluster; one that it has already is an error."""
-    for token in wanted:
-        if cluster.get("v1", "Secret", secret_name(token.token_id), NAMESPACE) is not None:
-            raise OperatorError(f'a token with id "{token.token_id}" already exists')
-        cluster.apply(secret(token, now))
-
-
-def delete(cluster: Cluster, token_id: str) -> None:
-    """Make the cluster forget a token; one that it does not have is an error."""
-    complaint = f'failed to delete bootstrap token "{token_id}"'
-    try:
-        found = cluster.delete("v1", "Secret", secret_name(token_id), NAMESPACE)
-    except OperatorError as error:
-        raise OperatorError(f"{complaint}: {error.message}") from error
-    if not found:
-        raise OperatorError(f'{complaint}: secrets "{secret_name(token_id)}" not found')
-
-
-def secrets(cluster: Cluster) -> Sequence[Manifest]:
-    """The Secrets of all tokens."""
-    try:
-        found = cluster.list("v1", "Secret", NAMESPACE, {}, {"type": SECRET_TYPE})
-    except OperatorError as error:
-        raise OperatorError(f"failed to list bootstrap tokens: {error.message}") from error
-    return [manifest for manifest in found if manifest.get("type") == SECRET_TYPE]
-
-
-def from_secret(manifest: Manifest) -> BootstrapToken:
+def from_secret(manifest: dict[str, Any]) -> BootstrapToken:
     """The token that a Secret holds."""
     from base64 import b64decode
 

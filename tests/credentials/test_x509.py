@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import keys, x509
-from slipway.node.certificates import CLIENT_AUTH, SERVER_AUTH, Profile
+from slipway.credentials import keys, x509
+from slipway.credentials.profile import CLIENT_AUTH, SERVER_AUTH, Profile
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 999_999, tzinfo=UTC)
 CLIENT = Profile(common_name="client", usages=(CLIENT_AUTH,))

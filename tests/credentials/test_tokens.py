@@ -11,7 +11,7 @@ import pytest
 from slipway.api.kubeadm.internal import BootstrapToken
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import tokens
+from slipway.credentials import tokens
 
 NOW = datetime(1993, 2, 26, 1, 1, 1, tzinfo=UTC)
 

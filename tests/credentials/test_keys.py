@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import keys
+from slipway.credentials import keys
 
 
 @pytest.mark.parametrize(("algorithm", "bits"), [("", 2048), ("RSA-2048", 2048), ("RSA-3072", 3072), ("RSA-4096", 4096)])
@@ -94,7 +94,7 @@ def test_a_run_that_fails_does_not_wait_for_the_keys_that_nobody_takes() -> None
     # Two hundred keys take several seconds on any machine; a run that ends must make at most one more for each thread.
     program = (
         "import atexit\n"
-        "from slipway.node import keys\n"
+        "from slipway.credentials import keys\n"
         "made = []\n"
         "generate = keys.generate\n"
         "keys.generate = lambda algorithm: made.append(generate(algorithm)) or made[-1]\n"
@@ -107,7 +107,7 @@ def test_a_run_that_fails_does_not_wait_for_the_keys_that_nobody_takes() -> None
 
 
 def test_importing_the_modules_of_a_node_does_not_import_cryptography() -> None:
-    modules = "keys certificates pki kubeconfig renewal expiration csr copycerts context"
-    program = f"import sys; from slipway.node import {', '.join(modules.split())}; print('cryptography' in sys.modules)"
+    modules = ", ".join(["certificates", "pki", "kubeconfig", "renewal", "expiration", "csr", "copycerts", "context"])
+    program = f"import sys; from slipway.credentials import keys; from slipway.node import {modules}; print('cryptography' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
