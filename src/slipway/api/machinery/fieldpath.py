@@ -45,6 +45,11 @@ class Fault(Enum):
     NOT_SUPPORTED = "Unsupported value"
     FORBIDDEN = "Forbidden"
     DUPLICATE = "Duplicate value"
+    TOO_LONG = "Too long"
+
+
+class Fields(dict[str, object]):
+    """A value whose fields are shown in their own order, as those of a Go struct are; the keys of other dicts are sorted."""
 
 
 class FieldError(NamedTuple):
@@ -57,7 +62,7 @@ class FieldError(NamedTuple):
 
     def __str__(self) -> str:
         head = f"{self.path}: {self.fault.value}"
-        if self.fault not in (Fault.REQUIRED, Fault.FORBIDDEN):
+        if self.fault not in (Fault.REQUIRED, Fault.FORBIDDEN, Fault.TOO_LONG):
             head += f": {_shown(self.value)}"
         return f"{head}: {self.detail}" if self.detail else head
 
@@ -72,6 +77,10 @@ def invalid(path: Path, value: object, detail: str) -> FieldError:
 
 def forbidden(path: Path, detail: str) -> FieldError:
     return FieldError(path, Fault.FORBIDDEN, "", detail)
+
+
+def too_long(path: Path, limit: int) -> FieldError:
+    return FieldError(path, Fault.TOO_LONG, "", f"may not be more than {limit} bytes")
 
 
 def duplicate(path: Path, value: object) -> FieldError:
@@ -96,7 +105,7 @@ def _shown(value: object) -> str:
     import json
 
     # Go's JSON is safe to embed in HTML.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).translate(_HTML)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not isinstance(value, Fields)).translate(_HTML)
 
 
 def quoted(text: str) -> str:
