@@ -1,0 +1,112 @@
+"""Whatever the schemas allow survives the way to the other version and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slipway.api.cluster import bootstrap, bootstrap_v1beta1
+from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION
+from slipway.api.cluster.conversion import convert
+from slipway.api.cluster.meta import decode, manifest
+from slipway.api.machinery.openapi import schema_of
+
+V1BETA1, V1BETA2 = bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION
+
+DURATIONS = st.sampled_from(["0s", "1s", "1m30s", "24h0m0s"])
+TEXTS = st.text(alphabet="ab/<é ", max_size=3)
+# Strings that the schema does not tell apart from others.
+KNOWN = {"timeout": DURATIONS, "timeoutForControlPlane": DURATIONS, "ttl": DURATIONS}
+# What v1beta2 does not have, as upstream says it.
+LOST = ("useExperimentalRetryJoin", "networking", "kubernetesVersion", "clusterName")
+
+
+def values(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
+    """Any value that a structural schema allows, as far as a conversion could tell the difference."""
+    if name in KNOWN:
+        return KNOWN[name]
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if schema.get("x-kubernetes-int-or-string"):
+        return st.sampled_from(["1", "2m"])
+    match schema["type"]:
+        case "boolean":
+            return st.booleans()
+        case "integer":
+            return st.integers(schema.get("minimum", 0), min(schema.get("maximum", 9), 9))
+        case "string" if schema.get("format") == "date-time":
+            return st.just("2026-05-16T10:00:00Z")
+        case "string":
+            return TEXTS.filter(lambda text: len(text) >= schema.get("minLength", 0))
+        case "array":
+            return st.lists(values(schema["items"]), min_size=schema.get("minItems", 0), max_size=2)
+        case "object" if "additionalProperties" in schema:
+            return st.dictionaries(TEXTS, values(schema["additionalProperties"]), max_size=2)
+    required = schema.get("required", [])
+    properties = {name: values(each, name) for name, each in schema.get("properties", {}).items()}
+    return st.fixed_dictionaries(
+        {name: each for name, each in properties.items() if name in required},
+        optional={name: each for name, each in properties.items() if name not in required},
+    )
+
+
+def objects(kind: str, api_version: str, schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    whole = {name: values(each) for name, each in schema["properties"].items() if name in ("spec", "status")}
+    about = {"apiVersion": st.just(api_version), "kind": st.just(kind), "metadata": st.just({"name": "a", "namespace": "n"})}
+    return st.fixed_dictionaries(about | whole)
+
+
+def essence(value: Any, *, top: bool = False) -> Any:
+    """What is said: without false, zero and what is empty, and without what v1beta2 has no place for."""
+    if isinstance(value, dict):
+        lost = () if top else LOST
+        pairs = {key: essence(each) for key, each in value.items() if key not in lost}
+        return {key: each for key, each in pairs.items() if each not in (None, False, 0, "", [], {})}
+    return [essence(each) for each in value] if isinstance(value, list) else value
+
+
+def without_type(spec: dict[str, Any]) -> dict[str, Any]:
+    """kubeadm's own apiVersion and kind, which v1beta1 lets users write and nobody reads."""
+    for configuration in ("clusterConfiguration", "initConfiguration", "joinConfiguration"):
+        for key in ("apiVersion", "kind"):
+            spec.get(configuration, {}).pop(key, None)
+    return spec
+
+
+CONFIGS_OF_V1BETA2 = objects("KubeadmConfig", V1BETA2, schema_of(bootstrap.KubeadmConfig))
+TEMPLATES_OF_V1BETA2 = objects("KubeadmConfigTemplate", V1BETA2, schema_of(bootstrap.KubeadmConfigTemplate))
+CONFIGS_OF_V1BETA1 = objects("KubeadmConfig", V1BETA1, schema_of(bootstrap_v1beta1.KubeadmConfig))
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@SLOW
+@given(CONFIGS_OF_V1BETA2)
+def test_a_config_of_v1beta2_comes_back_as_it_was(content: dict[str, Any]) -> None:
+    assert convert(convert(content, V1BETA1), V1BETA2) == manifest(decode(content, bootstrap.KubeadmConfig))
+
+
+@SLOW
+@given(TEMPLATES_OF_V1BETA2)
+def test_a_template_of_v1beta2_comes_back_as_it_was(content: dict[str, Any]) -> None:
+    assert convert(convert(content, V1BETA1), V1BETA2) == manifest(decode(content, bootstrap.KubeadmConfigTemplate))
+
+
+@SLOW
+@given(CONFIGS_OF_V1BETA1)
+def test_a_config_of_v1beta1_comes_back_with_what_it_said(content: dict[str, Any]) -> None:
+    back = convert(convert(content, V1BETA2), V1BETA1)
+    del back["metadata"]["annotations"][DATA_ANNOTATION]
+    assert essence(back, top=True) == essence(content | {"spec": without_type(content["spec"])}, top=True)
+
+
+@SLOW
+@given(CONFIGS_OF_V1BETA2, st.integers(1, 9))
+def test_a_change_in_v1beta1_changes_nothing_else_that_it_knows(content: dict[str, Any], verbosity: int) -> None:
+    there = convert(content, V1BETA1)
+    there["spec"]["verbosity"] = verbosity
+    back = convert(there, V1BETA2)
+    again = convert(back, V1BETA1)
+    assert again["spec"] == there["spec"]
+    assert back["spec"]["verbosity"] == verbosity
