@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # kubeadm puts node names of up to 253 characters into common names, and cryptography grumbles about more than 64.
 warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)
+# The CAs that Cluster API makes have the serial number zero.
+warnings.filterwarnings("ignore", message="Parsed a serial number which wasn't positive", category=CryptographyDeprecationWarning)
 
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 

@@ -6,27 +6,25 @@ Safe to use from several threads.  The modules of HTTP and TLS are imported with
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
 
 from slipway.api.machinery.version import Version
-from slipway.kube import errors, resources
+from slipway.kube import answers, errors, resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from slipway.kube.connection import Connection
 
-Manifest = dict[str, Any]
+Manifest = answers.Manifest
 
 JSON = "application/json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 # How many objects of a list come in one answer.
 _PAGE = 500
-# How much of an answer that nobody understands is shown.
-_SHOWN = 200
 
 
 class Event(NamedTuple):
@@ -111,16 +109,16 @@ class Client:
         sock = wire.sock
         try:
             if answer.status != 200:
-                raise _failure(answer.status, answer.response.read())
+                raise answers.failure(answer.status, answer.response.read())
             while (left := deadline - time.monotonic()) > 0:
                 if sock is not None:
                     sock.settimeout(left)
                 line = answer.response.readline()
                 if not line:
                     return
-                event = _decode(line, answer.status)
+                event = answers.decode(line, answer.status)
                 if event.get("type") == "ERROR":
-                    raise _status_failure(event.get("object") or {}, 500)
+                    raise answers.status_failure(event.get("object") or {}, 500)
                 yield Event(str(event.get("type")), event.get("object") or {})
         except TimeoutError:
             return
@@ -136,12 +134,12 @@ class Client:
         """The body of the answer to any request; an ApiError where it is not success."""
         status, content = self._transport.request(method, path, body, JSON, timeout)
         if not 200 <= status < 300:
-            raise _failure(status, content)
+            raise answers.failure(status, content)
         return content
 
     def server_version(self) -> Version:
         """What the API server says it is, at /version."""
-        found = str(_decode(self.raw("/version"), 200).get("gitVersion") or "")
+        found = str(answers.decode(self.raw("/version"), 200).get("gitVersion") or "")
         try:
             return Version.parse(found)
         except ValueError as error:
@@ -156,8 +154,8 @@ class Client:
         encoded = None if body is None else msgspec.json.encode(body)
         status, content = self._transport.request(method, path, encoded, content_type, None)
         if not 200 <= status < 300:
-            raise _failure(status, content)
-        return _decode(content, status)
+            raise answers.failure(status, content)
+        return answers.decode(content, status)
 
 
 def _path(manifest: Manifest, *, named: bool) -> str:
@@ -168,31 +166,3 @@ def _path(manifest: Manifest, *, named: bool) -> str:
 def _selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> dict[str, str]:
     given = {"labelSelector": labels, "fieldSelector": fields}
     return {name: ",".join(f"{key}={value}" for key, value in chosen.items()) for name, chosen in given.items() if chosen}
-
-
-def _decode(content: bytes, status: int) -> Manifest:
-    try:
-        decoded = msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        decoded = None
-    if not isinstance(decoded, dict):
-        shown = content[:_SHOWN].decode(errors="replace").strip()
-        raise errors.ApiError(f"not an answer of a Kubernetes API server: {shown!r}", code=status, reason="InvalidAnswer")
-    return decoded
-
-
-def _failure(status: int, content: bytes) -> errors.ApiError:
-    """The server's own words where it sent a metav1.Status, else what whatever answered said."""
-    try:
-        decoded = msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        decoded = None
-    if isinstance(decoded, dict) and decoded.get("kind") == "Status":
-        return _status_failure(decoded, status)
-    shown = content[:_SHOWN].decode(errors="replace").strip()
-    return errors.from_status(status, "", f"the server answered with status {status}: {shown}".rstrip(": "))
-
-
-def _status_failure(status: Manifest, code: int) -> errors.ApiError:
-    message = str(status.get("message") or status.get("reason") or "the server does not say why")
-    return errors.from_status(int(status.get("code") or code), str(status.get("reason") or ""), message)

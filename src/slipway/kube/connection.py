@@ -22,6 +22,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     client_certificate: bytes = b""
     client_key: bytes = b""
     token: str = ""
+    token_file: str = ""
+    """Where the token came from: a program that runs for long reads it again, as tokens of service accounts are renewed there."""
     tls_server_name: str = ""
     insecure: bool = False
     """Believe any certificate.  Only the discovery by token does so: what it is told is signed with the token."""
@@ -54,14 +56,17 @@ def from_kubeconfig(document: Mapping[str, Any], read: Callable[[str], bytes], *
         return _content(section, field, read, source)
 
     token = str(user.get("token") or "")
+    token_file = ""
     if not token and user.get("tokenFile"):
         token = _read(str(user["tokenFile"]), "tokenFile", read, source).decode(errors="replace").strip()
+        token_file = _path(str(user["tokenFile"]), source)
     return Connection(
         server=server.rstrip("/"),
         ca=content(cluster, "certificate-authority"),
         client_certificate=content(user, "client-certificate"),
         client_key=content(user, "client-key"),
         token=token,
+        token_file=token_file,
         tls_server_name=str(cluster.get("tls-server-name") or ""),
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
         proxy_url=str(cluster.get("proxy-url") or ""),
@@ -89,8 +94,12 @@ def _content(section: Mapping[str, Any], field: str, read: Callable[[str], bytes
 
 
 def _read(reference: str, field: str, read: Callable[[str], bytes], source: str) -> bytes:
-    path = reference if reference.startswith("/") else f"{source.rpartition('/')[0]}/{reference}" if "/" in source else reference
+    path = _path(reference, source)
     try:
         return read(path)
     except OSError as error:
         raise OperatorError(f"cannot read {path}, which {field} of the kubeconfig file {source} names: {error.strerror or error}") from None
+
+
+def _path(reference: str, source: str) -> str:
+    return reference if reference.startswith("/") else f"{source.rpartition('/')[0]}/{reference}" if "/" in source else reference

@@ -39,15 +39,33 @@ class ConflictError(ApiError):
     """The object was changed by somebody else in between: 409 Conflict."""
 
 
+class GoneError(ApiError):
+    """The resource version, or the place in a list, is too old for the server: 410.  What is there must be listed anew."""
+
+
+class InvalidError(ApiError):
+    """The object is understood and not allowed: 422, by a schema, a validation or an admission webhook."""
+
+
 class UnreachableError(OperatorError):
     """No answer: refused, no route, timed out, connection lost."""
+
+
+class SilentError(UnreachableError):
+    """A watch on which nothing came for so long that what is at the other end is no longer a server."""
 
 
 class UntrustedError(UnreachableError):
     """Something answered that did not prove to be the server: its certificate is of another CA, of another name, or out of its time."""
 
 
-_BY_CODE: dict[int, type[ApiError]] = {401: UnauthorizedError, 403: ForbiddenError, 404: NotFoundError}
+_BY_CODE: dict[int, type[ApiError]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    410: GoneError,
+    422: InvalidError,
+}
 
 
 def from_status(code: int, reason: str, message: str) -> ApiError:

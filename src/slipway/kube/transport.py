@@ -130,7 +130,7 @@ class Transport:
             )
         wire = _Wire(proxy.hostname, proxy.port or 80, seconds, self._context, server_name)
         wire.set_tunnel(
-            f"[{self._host}]" if ":" in self._host else self._host, self._port, headers=_proxy_headers(proxy.username, proxy.password)
+            f"[{self._host}]" if ":" in self._host else self._host, self._port, headers=proxy_headers(proxy.username, proxy.password)
         )
         return wire, False
 
@@ -148,7 +148,7 @@ class Transport:
         server = self._connection.server
         through = f" through the proxy {self._proxy}" if self._proxy else ""
         if isinstance(error, ssl.SSLCertVerificationError):
-            return UntrustedError(f"{server} cannot be trusted: {_distrust(error)}")
+            return UntrustedError(f"{server} cannot be trusted: {distrust(error)}")
         if isinstance(error, TimeoutError):
             seconds = self._timeout if timeout is None else timeout
             return UnreachableError(f"{server} did not answer within {seconds:g}s{through} ({what})")
@@ -182,7 +182,7 @@ def _readable(sock: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
+def proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
     if user is None:
         return {}
     from base64 import b64encode
@@ -191,7 +191,7 @@ def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
     return {"Proxy-Authorization": "Basic " + b64encode(f"{unquote(user)}:{unquote(password or '')}".encode()).decode()}
 
 
-def _distrust(error: ssl.SSLCertVerificationError) -> str:
+def distrust(error: ssl.SSLCertVerificationError) -> str:
     """Why a certificate was refused, and what to look at."""
     from datetime import UTC, datetime
 

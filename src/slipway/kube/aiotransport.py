@@ -1,0 +1,195 @@
+"""HTTP to one API server from an event loop: TLS, proxies, tokens that are renewed in their file, and what failures mean.
+
+aiohttp takes a fifth of a second to import, so only programs that run for long import this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from slipway import __version__
+from slipway.api.machinery.errors import OperatorError
+from slipway.kube import proxies, tls
+from slipway.kube.errors import SilentError, UnreachableError, UntrustedError
+from slipway.kube.transport import distrust, proxy_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from slipway.kube.connection import Connection
+
+_log = logging.getLogger("slipway.kube")
+
+# How old a token may be before its file is read again, as client-go has it.
+_TOKEN_AGE = 60.0
+# aiohttp stops reading from the socket when twice this is waiting; lists and watches come in pieces that are larger than its default.
+_BUFFER = 1 << 18
+
+
+class Answer(NamedTuple):
+    status: int
+    content: bytes
+    retry_after: str
+    """The header of that name: a number of seconds where a Kubernetes API server sent it."""
+
+
+class AsyncTransport:
+    """Sends requests to the server of a connection.  It belongs to the event loop in which it is first used."""
+
+    def __init__(self, connection: Connection, *, user_agent: str, timeout: float, environment: Mapping[str, str] | None = None) -> None:
+        self._connection = connection
+        self._timeout = timeout
+        address = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
+        try:
+            port = address.port or (80 if address.scheme == "http" else 443)
+        except ValueError:
+            raise OperatorError(f'the server "{connection.server}" has a port that is no number from 1 to 65535') from None
+        self._host = address.hostname or ""
+        if address.scheme not in ("https", "http") or not self._host:
+            raise OperatorError(f'the server "{connection.server}" is not an address of the form https://host:port')
+        bracketed = f"[{self._host}]" if ":" in self._host else self._host
+        self.host = f"{bracketed}:{port}"
+        self._base = f"{address.scheme}://{self.host}{address.path.rstrip('/')}"
+        environment = os.environ if environment is None else environment
+        self._proxy = connection.proxy_url or (proxies.proxy_for(self._host, environment, port) or "" if address.scheme == "https" else "")
+        if self._proxy and urlsplit(self._proxy).scheme not in ("http", ""):
+            raise OperatorError(f'connections to {connection.server} go through the proxy "{self._proxy}", and only http:// is supported')
+        self._context = (
+            tls.client_context(
+                connection.server,
+                ca=connection.ca,
+                certificate=connection.client_certificate,
+                key=connection.client_key,
+                insecure=connection.insecure,
+            )
+            if address.scheme == "https"
+            else None
+        )
+        # Compression would cost both sides more time than the network takes: the server is near.
+        agent = user_agent if "/" in user_agent else f"{user_agent}/{__version__}"
+        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": agent}
+        self._token = TokenSource(connection.token, connection.token_file)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def request(self, method: str, path: str, body: bytes | None, content_type: str) -> Answer:
+        """The whole of the answer."""
+        try:
+            async with self._send(method, path, body, content_type, aiohttp.ClientTimeout(total=self._timeout)) as response:
+                content = await response.read()
+                self._seen(response.status)
+                return Answer(response.status, content, response.headers.get("Retry-After", ""))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self.failure(error, f"{method} {path}", self._timeout) from error
+
+    async def open(self, path: str, *, silence: float) -> aiohttp.ClientResponse:
+        """The answer to a GET whose body goes on for long; ``silence`` is how long there may be nothing to read (0: for ever)."""
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence or None)
+        try:
+            async with asyncio.timeout(self._timeout):
+                response = await self._send("GET", path, None, "", limits)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self.failure(error, f"GET {path}", self._timeout) from error
+        self._seen(response.status)
+        return response
+
+    async def some(self, response: aiohttp.ClientResponse, what: str, silence: float) -> bytes:
+        """What has come of the body; nothing at its end."""
+        try:
+            return await response.content.readany()
+        except TimeoutError as error:
+            raise SilentError(f"{self._connection.server} said nothing for {silence:g}s ({what})") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise self.failure(error, what, silence) from error
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def failure(self, error: Exception, what: str, seconds: float) -> UnreachableError:
+        """What an exception of aiohttp means to the person who reads about it."""
+        server = self._connection.server
+        through = f" through the proxy {self._proxy}" if self._proxy else ""
+        if isinstance(error, aiohttp.ClientConnectorCertificateError) and isinstance(error.certificate_error, ssl.SSLCertVerificationError):
+            return UntrustedError(f"{server} cannot be trusted: {distrust(error.certificate_error)}")
+        if isinstance(error, TimeoutError):
+            return UnreachableError(f"{server} did not answer within {seconds:g}s{through} ({what})")
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return UnreachableError(
+                f"cannot reach {server}{through}: the proxy answered with status {error.status} {error.message}".rstrip()
+            )
+        if isinstance(error, aiohttp.ClientConnectorError):
+            cause = error.os_error
+            if isinstance(cause, socket.gaierror):
+                return UnreachableError(f'cannot reach {server}{through}: the name "{self._host}" has no address ({cause.strerror})')
+            if isinstance(cause, ssl.SSLError):
+                return UnreachableError(f"no TLS connection to {server}{through}: {cause.reason or cause}")
+            return UnreachableError(f"cannot reach {server}{through}: {os.strerror(cause.errno) if cause.errno else cause}")
+        if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError | ConnectionResetError):
+            return UnreachableError(f"{server} closed the connection{through} without an answer ({what})")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return UnreachableError(f"{server} answered with something that is not HTTP{through}: {error.message}")
+        return UnreachableError(f"cannot reach {server}{through}: {getattr(error, 'strerror', '') or error}")
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, content_type: str, timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.client._RequestContextManager:
+        if self._session is None:
+            # Watches hold a connection each, and workers bound the rest: a limit of its own would only make a dead-lock possible.
+            connector = aiohttp.TCPConnector(limit=0, ssl=self._context if self._context is not None else True)
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=self._headers, auto_decompress=True, read_bufsize=_BUFFER, trust_env=False
+            )
+        headers = {"Content-Type": content_type} if body is not None else {}
+        if token := self._token.current():
+            headers["Authorization"] = f"Bearer {token}"
+        proxy = urlsplit(self._proxy if "://" in self._proxy else f"http://{self._proxy}") if self._proxy else None
+        return self._session.request(
+            method,
+            URL(self._base + path, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=timeout,
+            allow_redirects=False,
+            server_hostname=self._connection.tls_server_name or None,
+            proxy=f"http://{proxy.netloc.rpartition('@')[2]}" if proxy else None,
+            proxy_headers=proxy_headers(proxy.username, proxy.password) if proxy else None,
+        )
+
+    def _seen(self, status: int) -> None:
+        if status == 401:
+            self._token.refused()
+
+
+class TokenSource:
+    """A bearer token; one that lives in a file is read again from time to time, and at once when the server refused it."""
+
+    def __init__(self, token: str, path: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._token = token
+        self._path = path
+        self._clock = clock
+        self._read = clock() if token else float("-inf")
+
+    def current(self) -> str:
+        if self._path and self._clock() - self._read >= _TOKEN_AGE:
+            try:
+                with open(self._path, encoding="utf-8", errors="replace") as file:
+                    self._token = file.read().strip() or self._token
+            except OSError as error:
+                # The token at hand may still be good; the server says when it is not.
+                _log.error("cannot read the token of the API server again from %s: %s", self._path, error.strerror or error)
+            self._read = self._clock()
+        return self._token
+
+    def refused(self) -> None:
+        self._read = float("-inf")
