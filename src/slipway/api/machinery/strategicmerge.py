@@ -26,11 +26,16 @@ _ORDER = "$setElementOrder"
 
 def apply(document: JSONObject, patch: Any, kind: str, minor: int) -> JSONObject:
     """Apply a patch to an object of a kind; the arguments stay as they are."""
+    return apply_to(document, patch, gotypes.struct(kind, minor))
+
+
+def apply_to(document: JSONObject, patch: Any, schema: GoType) -> JSONObject:
+    """Apply a patch to an object of a type; the arguments stay as they are."""
     if patch is None:
         return document
     if not isinstance(document, dict) or not isinstance(patch, dict):
         raise PatchError("invalid JSON document: a strategic merge patch is an object")
-    return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), gotypes.struct(kind, minor))
+    return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), schema)
 
 
 class _FieldMeta:

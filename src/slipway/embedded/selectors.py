@@ -1,0 +1,181 @@
+"""Label and field selectors: read as apimachinery reads them, and matched."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.api.machinery import labels
+from slipway.embedded import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TOKEN = re.compile(r"\s*(==|!=|=|!|<|>|\(|\)|,|[^\s=!<>(),]+)")
+
+
+class Requirement(NamedTuple):
+    """One condition of a label selector."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, found: Mapping[str, str]) -> bool:
+        value = found.get(self.key)
+        match self.operator:
+            case "in":
+                return value is not None and value in self.values
+            case "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "absent":
+                return value is None
+        (bound,) = self.values
+        if value is None or not re.fullmatch(r"[+-]?[0-9]+", value):
+            return False
+        return int(value) > int(bound) if self.operator == ">" else int(value) < int(bound)
+
+
+class FieldRequirement(NamedTuple):
+    """One condition of a field selector."""
+
+    field: str
+    value: str
+    equal: bool
+
+
+def parse_labels(text: str) -> list[Requirement]:
+    """The requirements of a label selector; all must hold."""
+    try:
+        return _Parser(text).requirements()
+    except ValueError as error:
+        raise errors.bad_request(f"unable to parse requirement: {error}") from None
+
+
+def match_labels(requirements: list[Requirement], found: Mapping[str, str]) -> bool:
+    return all(requirement.matches(found) for requirement in requirements)
+
+
+def from_label_selector(selector: Mapping[str, object] | None) -> list[Requirement]:
+    """The requirements of a metav1.LabelSelector."""
+    found: list[Requirement] = []
+    equal = (selector or {}).get("matchLabels")
+    found += [Requirement(str(key), "in", frozenset({str(value)})) for key, value in (equal if isinstance(equal, dict) else {}).items()]
+    operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
+    expressions = (selector or {}).get("matchExpressions")
+    for expression in expressions if isinstance(expressions, list) else ():
+        values = frozenset(str(value) for value in expression.get("values") or ())
+        found.append(Requirement(str(expression.get("key")), operators.get(str(expression.get("operator")), "in"), values))
+    return found
+
+
+def parse_fields(text: str) -> list[FieldRequirement]:
+    """The requirements of a field selector: ``a=b``, ``a==b`` or ``a!=b``, with commas and backslashes escaped."""
+    found: list[FieldRequirement] = []
+    for term in re.split(r"(?<!\\),", text):
+        if not term:
+            continue
+        match = re.match(r"((?:[^=!\\]|\\.)*)(==|!=|=)(.*)\Z", term, re.DOTALL)
+        if match is None:
+            raise errors.bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
+        field, operator, value = match.groups()
+        found.append(FieldRequirement(field.strip(), re.sub(r"\\([\\,=])", r"\1", value), operator != "!="))
+    return found
+
+
+def match_fields(requirements: list[FieldRequirement], fields: Mapping[str, str]) -> bool:
+    return all((fields.get(requirement.field, "") == requirement.value) is requirement.equal for requirement in requirements)
+
+
+class _Parser:
+    """Recursive descent over the tokens of a label selector."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = []
+        position, text = 0, text.strip()
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                break
+            self._tokens.append(match.group(1))
+            position = match.end()
+        self._position = 0
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while (token := self._peek()) is not None:
+            if token == ",":
+                raise ValueError("found ',', expected: !, identifier, or 'end of string'")
+            found.append(self._requirement())
+            follower = self._next()
+            if follower is None:
+                break
+            if follower != ",":
+                raise ValueError(f"found '{follower}', expected: ',' or 'end of string'")
+            if self._peek() is None:
+                raise ValueError("found '', expected: identifier after ','")
+        return found
+
+    def _requirement(self) -> Requirement:
+        negated = self._peek() == "!"
+        if negated:
+            self._next()
+        name = _checked_key(self._word())
+        if negated:
+            return Requirement(name, "absent")
+        operator = self._peek()
+        if operator in (None, ","):
+            return Requirement(name, "exists")
+        self._next()
+        if operator in ("=", "==", "!="):
+            value = self._word() if self._peek() not in (None, ",") else ""
+            return Requirement(name, "notin" if operator == "!=" else "in", frozenset({_checked_value(name, value)}))
+        if operator in ("in", "notin"):
+            return Requirement(name, operator, self._values(name))
+        if operator in (">", "<"):
+            bound = self._word()
+            if not re.fullmatch(r"[+-]?[0-9]+", bound):
+                raise ValueError(f"values[0][{name}]: Invalid value: \"{bound}\": for 'Gt', 'Lt' operators, the value must be an integer")
+            return Requirement(name, operator, frozenset({bound}))
+        raise ValueError(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+
+    def _values(self, name: str) -> frozenset[str]:
+        if (opening := self._next()) != "(":
+            raise ValueError(f"found '{opening or ''}', expected: '('")
+        values: list[str] = []
+        while True:
+            token = self._next()
+            if token is None:
+                raise ValueError("found '', expected: ',', ')' or identifier")
+            if token == ")":
+                return frozenset(_checked_value(name, value) for value in values or [""])
+            if token != ",":
+                values.append(token)
+
+    def _word(self) -> str:
+        token = self._next()
+        if token is None or not re.match(r"[^=!<>(),]", token):
+            raise ValueError(f"found '{token or ''}', expected: identifier")
+        return token
+
+    def _peek(self) -> str | None:
+        return self._tokens[self._position] if self._position < len(self._tokens) else None
+
+    def _next(self) -> str | None:
+        token = self._peek()
+        self._position += 1
+        return token
+
+
+def _checked_key(name: str) -> str:
+    for problem in labels.key_problems(name):
+        raise ValueError(f'<nil>: Invalid value: "{name}": {problem}')
+    return name
+
+
+def _checked_value(name: str, value: str) -> str:
+    for problem in labels.value_problems(value):
+        raise ValueError(f'values[0][{name}]: Invalid value: "{value}": {problem}')
+    return value
