@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab bench-clusters golden lock clean
+.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab bench-clusters bench-bootstrap golden lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: .venv/.installed
@@ -33,7 +33,7 @@ test: install-dev
 # Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap and, while the cache is cold, Go; about an hour with all four
 # versions in the cache.  `make e2e ARGS="-k killed -rA"` runs a part of it and shows its tables.
 e2e: install-dev
-	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist $(ARGS)
+	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e tests/conformance -p no:xdist $(ARGS)
 
 # One control plane and one worker.
 e2e-smoke: install-dev
@@ -54,16 +54,21 @@ bench: install-dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
 	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
-	  $(BIN)/python tests/bench/lab.py && $(DEV)/python tests/bench/clusters.py; \
+	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/clusters.py; \
 	else echo "The lab was not measured: that needs root and systemd-nspawn (package systemd-container)."; fi
 
 # The lab's figures: needs root.  `make bench-lab ARGS=--cold` also builds every component from nothing.
 bench-lab: install
-	$(BIN)/python tests/bench/lab.py $(ARGS)
+	$(BIN)/python tests/bench/labs.py $(ARGS)
 
 # Clusters made, grown and upgraded by both: needs root.  `make bench-clusters ARGS="--part making"` leaves the longest part out.
 bench-clusters: install-dev
 	$(DEV)/python tests/bench/clusters.py $(ARGS)
+
+# The bootstrap data of 1,000 workers, by upstream's manager of Cluster API and by ours, and what the controller runtime alone
+# needs: needs root, and Go while the cache has no manager.
+bench-bootstrap: install-dev
+	$(DEV)/python tests/bench/bootstrap.py $(ARGS)
 
 # Pins every dependency with its hashes; no address of a package index gets into the files.
 LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-options --no-header pyproject.toml

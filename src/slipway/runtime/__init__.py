@@ -1,0 +1,1 @@
+"""The controller runtime: manager, cache, queue, leader election, and the services that reconcilers use."""

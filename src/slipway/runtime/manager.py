@@ -1,0 +1,240 @@
+"""The manager: one process's client, cache, controllers and webhooks, from start to graceful stop.
+
+Informers and webhooks run always; controllers when this process leads.  On stop, reconciles end first, then the lease is given up,
+then everything else goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.kube.aio import AsyncClient
+from slipway.runtime import health
+from slipway.runtime.cache import Cache
+from slipway.runtime.controller import GRACE, RECONCILE_TIMEOUT, Controller
+from slipway.runtime.events import EventRecorder
+from slipway.runtime.informer import RESYNC
+from slipway.runtime.leader import Elector, LeaseTimes
+from slipway.runtime.logs import fields
+from slipway.runtime.metrics import Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from slipway.kube.connection import Connection
+    from slipway.runtime.controller import Reconciler, Watch
+
+_log = logging.getLogger("slipway.runtime.manager")
+
+
+class WebhookServer(Protocol):
+    def ready(self) -> str:
+        """Why webhooks are not served; empty when they are."""
+
+    async def run(self, stop: asyncio.Event) -> None: ...
+
+
+class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Times are in seconds; an address of ``0`` switches its server off."""
+
+    name: str = "slipway-manager"
+    namespace: str = ""
+    """Work in this namespace only."""
+    watch_filter: str = ""
+    """Reconcile only for objects with this value of the label cluster.x-k8s.io/watch-filter."""
+    concurrency: int = 10
+    leader_elect: bool = False
+    leader_namespace: str = ""
+    leader_name: str = "slipway-manager-leader"
+    identity: str = ""
+    lease: LeaseTimes = LeaseTimes()
+    metrics_address: str = "0"
+    health_address: str = "0"
+    sync_period: float = RESYNC
+    reconcile_timeout: float = RECONCILE_TIMEOUT
+    grace: float = GRACE
+    request_timeout: float = 30.0
+
+
+class Manager:
+    def __init__(self, connection: Connection, options: ManagerOptions) -> None:
+        self.options = options
+        self.metrics = Metrics()
+        self.client = AsyncClient(
+            connection,
+            user_agent=options.name,
+            timeout=options.request_timeout,
+            on_request=lambda verb, code, seconds: self._on_request(verb, code, seconds),
+        )
+        self._on_request = self.metrics.request(self.client.host)
+        self.cache = Cache(self.client, namespace=options.namespace, resync=options.sync_period, metrics=self.metrics)
+        self.elector: Elector | None = None
+        if options.leader_elect:
+            if not options.leader_namespace:
+                raise OperatorError("leader election needs a namespace for its Lease: outside of a cluster it must be given")
+            self.elector = Elector(self.client, options.leader_namespace, options.leader_name, who=options.identity, times=options.lease)
+        self.events = EventRecorder(self.client, options.name, instance=self.elector.who if self.elector is not None else "")
+        self.metrics.events_lost.labels("dropped").set_function(lambda: float(self.events.dropped))
+        self.metrics.events_lost.labels("refused").set_function(lambda: float(self.events.failed))
+        self._controllers: dict[str, Controller] = {}
+        self._webhooks: list[WebhookServer] = []
+        self._at_end: list[Callable[[], Awaitable[None]]] = []
+        self._stopping = False
+        self.health_port = 0
+        self.metrics_port = 0
+
+    def add(self, reconciler: Reconciler, *, concurrency: int | None = None) -> None:
+        """Run the reconciler, with as many workers as the options say or ``concurrency`` does."""
+        if reconciler.name in self._controllers:
+            raise ValueError(f'there is a controller "{reconciler.name}" already')
+        self._controllers[reconciler.name] = Controller(
+            reconciler,
+            self.cache,
+            self.metrics,
+            concurrency=self.options.concurrency if concurrency is None else concurrency,
+            timeout=self.options.reconcile_timeout,
+            grace=self.options.grace,
+            watch_filter=self.options.watch_filter,
+            may_work=self.elector.leads if self.elector is not None else lambda: True,
+        )
+
+    def watch(self, reconciler: str, watch: Watch) -> None:
+        """Let a controller watch one more kind; it may be called from inside a reconcile, and again for the same."""
+        self._controllers[reconciler].watch(watch)
+
+    def add_webhooks(self, server: WebhookServer) -> None:
+        self._webhooks.append(server)
+
+    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Close something that a controller has opened, when all work is over."""
+        self._at_end.append(close)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until ``stop``.  LeaseLostError when another one leads now: the process must end, and may be started again."""
+        try:
+            async with AsyncExitStack() as stack:
+                stack.push_async_callback(self.client.close)
+                stack.push_async_callback(self.cache.close)
+                stack.push_async_callback(self.events.close)
+                for close in self._at_end:
+                    stack.push_async_callback(close)
+                await self._serve(stack)
+                webhooks_stop = asyncio.Event()
+                async with asyncio.TaskGroup() as group:
+                    broken = group.create_task(self.cache.broken(), name="watch over the informers")
+                    for server in self._webhooks:
+                        group.create_task(server.run(webhooks_stop), name="webhooks")
+                    try:
+                        await self._work(stop)
+                    finally:
+                        self._stopping = True
+                        webhooks_stop.set()
+                        broken.cancel()
+        except BaseExceptionGroup as group_of_errors:
+            raise _only(group_of_errors) from None
+        _log.info("Stopped")
+
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        options = self.options
+        address = health.parse_address(options.health_address, "--health-addr")
+        if address is not None:
+            server = health.Server(address, health.health_routes(self._healthz, self._readyz), flag="--health-addr")
+            await server.start()
+            stack.push_async_callback(server.stop)
+            self.health_port = server.port
+        address = health.parse_address(options.metrics_address, "--metrics-bind-address")
+        if address is not None:
+            server = health.Server(address, health.metrics_routes(self.metrics), flag="--metrics-bind-address")
+            await server.start()
+            stack.push_async_callback(server.stop)
+            self.metrics_port = server.port
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        for controller in self._controllers.values():
+            for watch in controller.watches:
+                self.cache.informer(watch.kind)
+        _log.info("Waiting for the caches", extra=fields(kinds=[str(informer.scope) for informer in self.cache.informers]))
+        if not await _unless(stop, self.cache.wait_for_sync()):
+            return
+        if self.elector is None:
+            await self._run_controllers(stop)
+            return
+        self.metrics.leader.labels(self.elector.name).set_function(lambda: float(self.elector is not None and self.elector.leads()))
+        if await _unless(stop, self.elector.acquire()):
+            await self._lead(self.elector, stop)
+        else:
+            # The stop may have come when the lease was just written.
+            await self.elector.release()
+
+    async def _lead(self, elector: Elector, stop: asyncio.Event) -> None:
+        """Work while the lease is held.  When it is lost the work is cancelled at once: nobody else can have it before it has ended."""
+        left = elector.times.lease_duration - elector.times.renew_deadline
+        work = asyncio.create_task(self._run_controllers(stop), name="controllers")
+        hold = asyncio.create_task(elector.hold(), name="lease")
+        try:
+            await asyncio.wait({work, hold}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lost = hold.done()
+            hold.cancel()
+            work.cancel()
+            _, late = await asyncio.wait({hold, work}, timeout=left)
+            if late:
+                _log.critical("Work goes on that was cancelled", extra=fields(tasks=[task.get_name() for task in late], seconds=left))
+            if not lost and not late:
+                await elector.release()
+        if lost:
+            hold.result()
+        work.result()
+
+    async def _run_controllers(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as group:
+            for controller in self._controllers.values():
+                group.create_task(controller.run(stop), name=f"controller {controller.name}")
+            # With no controllers there are still webhooks to serve.
+            await stop.wait()
+
+    def _healthz(self) -> Iterable[tuple[str, str]]:
+        # That there is an answer shows that the event loop is alive; what else could end, ends the process.
+        return [("ping", "")]
+
+    def _readyz(self) -> Iterable[tuple[str, str]]:
+        yield "shutdown", "stopping" if self._stopping else ""
+        for informer in self.cache.informers:
+            # A kind that the server does not know yet is none of a probe's business: it would take the webhooks away from all others.
+            problem = "" if informer.absent else informer.error or ("" if informer.synced.is_set() else "not listed yet")
+            yield f"informer {informer.scope}", problem
+        if self.elector is not None:
+            yield f"lease {self.elector.namespace}/{self.elector.name}", self.elector.error
+        for server in self._webhooks:
+            yield "webhooks", server.ready()
+
+
+async def _unless(stop: asyncio.Event, work: Awaitable[None]) -> bool:
+    """Whether ``work`` was done before ``stop`` was set."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if stop.is_set():
+            return False
+        await task
+        return True
+    finally:
+        task.cancel()
+        stopped.cancel()
+        await asyncio.wait({task, stopped})
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error that a group of one is about; else the group."""
+    while isinstance(group, BaseExceptionGroup) and len(group.exceptions) == 1:
+        first = group.exceptions[0]
+        if not isinstance(first, BaseExceptionGroup):
+            return first
+        group = first
+    return group

@@ -1,0 +1,108 @@
+"""What a cache holds and what a reconciler is asked and answers.
+
+A cached object has its metadata decoded; the rest stays the bytes that the server sent until somebody asks.  That is what makes
+an informer fast and small: most events are filtered by metadata alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from slipway.api.cluster.kinds import Kind
+
+Manifest = dict[str, Any]
+T = TypeVar("T")
+
+
+class OwnerReference(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class Metadata(msgspec.Struct, gc=False, rename="camel"):
+    """The part of metav1.ObjectMeta that deciding what to do needs; times are RFC 3339 texts as the server wrote them."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: list[str] = []
+    owner_references: list[OwnerReference] = []
+
+
+class _Shell(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
+_decode_shell = msgspec.json.Decoder(_Shell).decode
+_decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+_decode_any = msgspec.json.Decoder().decode
+
+
+class Object:
+    """One object of the API as the server sent it.  It is shared by everybody who reads the cache: nobody changes it."""
+
+    __slots__ = ("kind", "metadata", "raw")
+
+    def __init__(self, kind: Kind, raw: bytes) -> None:
+        self.kind = kind
+        self.raw = raw
+        self.metadata: Metadata = _decode_shell(raw).metadata
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def request(self) -> Request:
+        return Request(self.metadata.namespace, self.metadata.name)
+
+    def content(self) -> Manifest:
+        """The whole object, decoded anew each time: the caller may change it.  Items of a list come without their kind, so it is added."""
+        return {"apiVersion": self.kind.api_version, "kind": self.kind.kind, **_decode_any(self.raw)}
+
+    def decode(self, type: type[T]) -> T:  # noqa: A002
+        """The object as a msgspec struct; fields that the struct does not have are ignored."""
+        decoder = _decoders.get(type)
+        if decoder is None:
+            decoder = _decoders[type] = msgspec.json.Decoder(type)
+        decoded: T = decoder.decode(self.raw)
+        return decoded
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.kind} {self.metadata.namespace}/{self.metadata.name} at {self.metadata.resource_version}>"
+
+
+class Request(NamedTuple):
+    """Which object is to be reconciled; the namespace is empty for objects that are in none."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Result(NamedTuple):
+    """``requeue_after``: in how many seconds to look again; 0: not before the next event."""
+
+    requeue_after: float = 0.0
+
+
+DONE = Result()
