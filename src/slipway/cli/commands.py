@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slipway.cli.labtree import LAB
+from slipway.cli.managertree import MANAGER
 from slipway.cli.tree import Command
 
 _PRINTER = ("output", "allow-missing-template-keys", "show-managed-fields")
@@ -289,6 +290,7 @@ def build(program: str) -> Command:
                 max_arguments=1,
                 example="{program} man /usr/local/share/man/man1",
             ),
+            MANAGER,
             _RESET,
             _TOKEN,
             _UPGRADE,

@@ -196,6 +196,52 @@ _ALL = (
     Flag("prune", "bool", "Free the cache of everything but the versions that are named"),
     Flag("unit", "string", "Only the log of this unit"),
     Flag("user-data", "string", "File with what cloud-init does at the first boot", completes="file"),
+    # Those of `manager`.
+    Flag(
+        "bootstrap-token-ttl",
+        "duration",
+        "Life of the bootstrap tokens with which nodes join, renewed while one is awaited",
+        default="2h0m0s",
+    ),
+    Flag("concurrency", "int", "How many objects of a kind are worked on at once", default="10"),
+    Flag("controllers", "strings", "Controllers to run, comma-separated", default="[all]", completes=("bootstrap", "all")),
+    Flag("health-addr", "string", "Address of /healthz and /readyz, as [HOST]:PORT; 0 for none", default=":9440"),
+    Flag("image:manager", "string", "Container image of the manager; default: slipway with this program's version"),
+    Flag(
+        "join-version",
+        "string",
+        "Whose Kubernetes version a worker's join configuration is made for: that of the control plane, or of its Machine",
+        default="control-plane",
+        completes=("control-plane", "machine"),
+    ),
+    Flag(
+        "kubeadm-version-file",
+        "bool",
+        "Write the control plane's version to /run/cluster-api/kubeadm-version/version on every worker that joins",
+        default="true",
+    ),
+    Flag("kubeconfig:manager", "string", "Kubeconfig of the management cluster", completes="file"),
+    Flag("leader-elect", "bool", "Work only while this manager is the leader, by a Lease that all managers of the cluster share"),
+    Flag(
+        "leader-elect-namespace",
+        "string",
+        "Namespace of the Lease and of the webhooks' certificate; default: that of the Pod, or slipway-system",
+    ),
+    Flag("log-format", "string", "Form of the log lines", default="text", completes=("text", "json")),
+    Flag("metrics-bind-address", "string", "Address of /metrics, as [HOST]:PORT; 0 for none", default="localhost:8080"),
+    Flag("namespace", "string", "Namespace to work in; default: all of them"),
+    Flag("namespace:install", "string", "Namespace of the manager", default="slipway-system"),
+    Flag("output:manifests", "string", "Output format: yaml or json", default="yaml", short="o", completes=("yaml", "json")),
+    Flag("sync-period", "duration", "How often every object is looked at again, changed or not", default="10m0s"),
+    Flag("watch-filter", "string", "Work only on objects with this value of the label cluster.x-k8s.io/watch-filter"),
+    Flag(
+        "webhook-cert-dir",
+        "string",
+        "Folder with tls.crt and tls.key for the webhooks; default: certificates of the manager's own",
+        completes="dir",
+    ),
+    Flag("webhook-port", "int", "Port of the webhooks; 0 for none", default="9443"),
+    Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )
 
 

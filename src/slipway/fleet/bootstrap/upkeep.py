@@ -1,0 +1,235 @@
+"""Looks after bootstrap data that was made: its Secret, its token, and whether it is still for the version of the control plane.
+
+Most events are about something else.  So what was found or made is remembered for a while, and an event in that time costs no request;
+the memory is a convenience and nothing is lost with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from slipway.api.cluster.kinds import SECRET
+from slipway.api.machinery.errors import OperatorError
+from slipway.credentials import tokens
+from slipway.fleet.bootstrap import controlplaneversion, datasecret, discovery, workloadtokens
+from slipway.fleet.bootstrap.datasecret import Rendering
+from slipway.fleet.bootstrap.decision import data_secret_status, rendered_anew, token_discovery
+from slipway.fleet.bootstrap.workloadtokens import Care, Holder, Token
+from slipway.runtime.logs import fields
+from slipway.runtime.objects import DONE, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from slipway.fleet.bootstrap.controlplaneversion import ControlPlaneVersions
+    from slipway.fleet.bootstrap.making import Made, Maker
+    from slipway.fleet.bootstrap.options import BootstrapOptions
+    from slipway.fleet.bootstrap.owner import Owner
+    from slipway.fleet.bootstrap.scope import Scope
+    from slipway.fleet.bootstrap.workload import WorkloadClusters
+    from slipway.kube.aio import AsyncClient, Manifest
+    from slipway.runtime.events import EventRecorder
+    from slipway.runtime.objects import Request
+
+_log = logging.getLogger("slipway.fleet.bootstrap")
+
+ON_ITS_WAY = 30.0
+"""How long, in seconds, the cache may be behind what we wrote: after a restore of etcd it is behind for ever."""
+# How long a data Secret that nobody has read yet is believed to be as it was.
+_SECRET_BELIEVED = 300.0
+
+
+class Memory(msgspec.Struct):
+    """What is known of one KubeadmConfig since this process began."""
+
+    uid: str
+    cluster: str = ""
+    written: str = ""
+    """The resourceVersion of our last write, and when that was."""
+    written_at: float = 0.0
+    token: Token | None = None
+    """A token of ours that may still be in the workload cluster, and when it ends."""
+    secret_seen: float | None = None
+    rendering: Rendering = Rendering()
+
+
+def is_behind(version: str, written: str, seconds: float) -> bool:
+    """Whether a cached object is older than our last write of it, some seconds ago; versions that are no numbers are not compared."""
+    return seconds < ON_ITS_WAY and version.isdecimal() and written.isdecimal() and int(version) < int(written)
+
+
+class Upkeep:
+    def __init__(
+        self,
+        client: AsyncClient,
+        options: BootstrapOptions,
+        maker: Maker,
+        versions: ControlPlaneVersions,
+        workload: WorkloadClusters,
+        events: EventRecorder,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._maker = maker
+        self._versions = versions
+        self._workload = workload
+        self._events = events
+        self._clock = clock
+        self._memory: dict[Request, Memory] = {}
+
+    def recall(self, request: Request, uid: str) -> Memory:
+        """What is known of the KubeadmConfig; another one of the same name is another one."""
+        known = self._memory.get(request)
+        if known is None or known.uid != uid:
+            known = self._memory[request] = Memory(uid)
+        return known
+
+    def wrote(self, memory: Memory, version: str) -> None:
+        memory.written, memory.written_at = version, self._clock()
+
+    def seconds_since_write(self, memory: Memory) -> float:
+        return self._clock() - memory.written_at
+
+    async def gone(self, request: Request) -> None:
+        """The KubeadmConfig is deleted: a token that no node has used has no more use."""
+        known = self._memory.pop(request, None)
+        if known is not None and known.token is not None:
+            await self._end_token(Holder(known.uid, *request), known)
+
+    async def data_lost(self, config: Manifest, owner: Owner, memory: Memory) -> bool:
+        """Whether the data Secret is gone; where it is there, it is the KubeadmConfig's afterwards."""
+        metadata = config["metadata"]
+        created, name = data_secret_status(config)
+        if (created and name != metadata["name"]) or not (created or owner.data_secret_name == metadata["name"]):
+            # Not made here, or not yet.
+            return False
+        if memory.secret_seen is not None and (owner.consumed or self._clock() - memory.secret_seen < _SECRET_BELIEVED):
+            return False
+        secret = await self._client.find(SECRET, metadata["name"], metadata["namespace"])
+        if secret is None:
+            return True
+        await datasecret.fix_owner(self._client, secret, config)
+        memory.secret_seen, memory.rendering = self._clock(), datasecret.rendering_of(secret)
+        return False
+
+    async def refresh(self, scope: Scope, memory: Memory) -> Result:
+        """While no node has used the token, it must not end."""
+        text = token_discovery(scope.config).get("token") or ""
+        if not text:
+            return await self._outdated(scope, memory)
+        if not self._believed(memory, text, scope.now, rotate=False):
+            token = await self._extended(scope, text)
+            if token is None:
+                # The nodes of a pool do not share a token for ever anyway.
+                return await self._replace(scope, memory, text)
+            self._remember(scope, memory, token)
+        return await self._outdated(scope, memory)
+
+    async def rotate(self, scope: Scope, memory: Memory) -> Result:
+        """A pool whose nodes have joined gets a new token before the old one is too old for the next node."""
+        text = token_discovery(scope.config).get("token") or ""
+        if not self._believed(memory, text, scope.now, rotate=True):
+            async with self._workload.client(scope.cluster.namespace, scope.cluster.name) as client:
+                token = await workloadtokens.find(client, text)
+            if token is None or workloadtokens.care_for(token.expires, scope.now, self._options.token_ttl, rotate=True) is Care.REPLACE:
+                return await self._replace(scope, memory, text)
+            memory.token = token
+        return await self._outdated(scope, memory)
+
+    async def keep(self, scope: Scope, memory: Memory) -> Result:
+        """The node has joined, so its token has no more use; one that an earlier process knew of ends by itself."""
+        if scope.owner.joined and memory.token is not None:
+            await self._end_token(scope.holder, memory)
+        return DONE
+
+    def made(self, scope: Scope, memory: Memory, made: Made) -> Result:
+        """New data was stored."""
+        if made.stored:
+            memory.secret_seen, memory.rendering = self._clock(), made.rendering
+        if made.token is not None:
+            self._remember(scope, memory, made.token)
+        return Result(made.requeue_after)
+
+    async def _outdated(self, scope: Scope, memory: Memory) -> Result:
+        """Render the data anew where the control plane has changed and no host has used the data."""
+        again = Result(workloadtokens.check_interval(self._options.token_ttl).total_seconds())
+        before = memory.rendering.control_plane_version
+        if not before or scope.owner.consumed or scope.owner.control_plane or scope.cluster.deleting:
+            return again
+        if not (token_discovery(scope.config).get("token") or "").startswith(memory.rendering.token_id):
+            # A rotation that was killed between its token and its data.
+            return self.made(scope, memory, await self._maker.join_worker(scope))
+        current = await self._versions.last_known(scope.cluster)
+        if not rendered_anew(before, current, scope.owner):
+            await self._say_version_again(scope, current)
+            return again
+        note = f"; rendered anew, as the control plane had {before} before and no host had used the data yet"
+        result = self.made(scope, memory, await self._maker.join_worker(scope, note=note))
+        message = f"The control plane changed from {before} to {current}: bootstrap data was rendered anew"
+        self._events.event(scope.config, "Normal", "BootstrapDataRenderedAnew", message)
+        _log.info("Rendered the bootstrap data anew", extra=fields(before=before, now=current))
+        return result
+
+    async def _say_version_again(self, scope: Scope, current: str) -> None:
+        """After the version could not be read, the condition is true again; otherwise it keeps what it says of the last rendering."""
+        if self._options.join_version == "control-plane" and not scope.status.is_true(controlplaneversion.CONDITION):
+            version = await self._maker.join_version(scope, current)
+            scope.status.version_known(version.reason, version.message)
+
+    async def _extended(self, scope: Scope, text: str) -> Token | None:
+        """The token with a life before it; None for one that a pool has to replace."""
+        ttl, holder = self._options.token_ttl, scope.holder
+        async with self._workload.client(scope.cluster.namespace, scope.cluster.name) as client:
+            token = await workloadtokens.extend(client, text, ttl, scope.now)
+            if token is not None or scope.owner.is_pool:
+                return token
+            if not workloadtokens.is_own(holder, text):
+                raise OperatorError(
+                    f"failed to get bootstrap token secret in order to refresh it: the workload cluster {scope.cluster.name} has no Secret "
+                    f"{tokens.NAMESPACE}/{tokens.secret_name(text.partition('.')[0])}, and the token of spec.joinConfiguration is "
+                    "not one that was made here"
+                )
+            # It ended while nobody looked after it.  A host may have it in its data, so it must be the same one.
+            token = await workloadtokens.restore(client, holder, text, ttl, scope.now)
+        self._events.event(
+            scope.config, "Normal", "BootstrapTokenRestored", f"The bootstrap token {token.token_id} had ended and is valid again"
+        )
+        return token
+
+    async def _replace(self, scope: Scope, memory: Memory, previous: str) -> Result:
+        """A new token for a pool, and data with it."""
+        token = await self._maker.new_token(scope, previous.partition(".")[0])
+        join = scope.section("joinConfiguration")
+        scope.set_section("joinConfiguration", {**join, "discovery": discovery.with_token(join.get("discovery") or {}, token.text)})
+        result = self.made(scope, memory, await self._maker.join_worker(scope))
+        self._remember(scope, memory, token)
+        _log.info("Replaced the bootstrap token of the pool", extra=fields(token=token.token_id))
+        return result
+
+    def _believed(self, memory: Memory, text: str, now: datetime, *, rotate: bool) -> bool:
+        token = memory.token
+        if token is None or token.text != text:
+            return False
+        return workloadtokens.care_for(token.expires, now, self._options.token_ttl, rotate=rotate) is Care.NOTHING
+
+    def _remember(self, scope: Scope, memory: Memory, token: Token) -> None:
+        memory.token, memory.cluster = token, scope.cluster.name
+
+    async def _end_token(self, holder: Holder, memory: Memory) -> None:
+        token, memory.token = memory.token, None
+        assert token is not None
+        if not workloadtokens.is_own(holder, token.text):
+            return
+        try:
+            async with self._workload.client(holder.namespace, memory.cluster) as client:
+                await workloadtokens.forget(client, holder, token.token_id)
+        except OperatorError as error:
+            # It ends by itself, and a cluster that is being deleted is not there to ask.
+            _log.debug("The bootstrap token is left to end by itself", extra=fields(token=token.token_id, err=error.message))
