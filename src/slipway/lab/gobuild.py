@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 KUBERNETES = "k8s.io/kubernetes"
 _ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdctl/v3"}
 _COREDNS = "github.com/coredns/coredns"
+CLUSTER_API = "sigs.k8s.io/cluster-api"
 _SOURCES = Path(__file__).parent / "gosource"
 
 # The two packages from which a Kubernetes program reads its own version.
@@ -102,6 +103,15 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
             source = _module_source(go, _COREDNS, version)
             go_mod = _go_mod((source / "go.mod").read_text(), [_COREDNS], version)
             return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()}, package=_COREDNS)
+        case "cluster-api":
+            source = _module_source(go, CLUSTER_API, version)
+            # Its types are a module of their own, which upstream's go.mod replaces with a folder.
+            go_mod = _go_mod((source / "go.mod").read_text(), [CLUSTER_API, f"{CLUSTER_API}/api"], version)
+            return Wrapper(
+                files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()},
+                package=f"{CLUSTER_API}/{programs.CLUSTER_API[program]}",
+                linker_flags=f"-s -w -X {CLUSTER_API}/version.gitVersion={version}",
+            )
         case "pause":
             files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}
             return Wrapper(files=files, package=".", linker_flags=f"-s -w -X main.version={version}")

@@ -51,6 +51,13 @@ PROGRAMS = {
     )
 }
 
+CLUSTER_API = {
+    "cluster-api-core": "core",
+    "cluster-api-bootstrap": "bootstrap/kubeadm",
+    "cluster-api-control-plane": "controlplane/kubeadm",
+}
+"""Upstream's managers, which ours are tested and measured beside, and the package of each; they do not tell their version."""
+
 
 class NoAnswerError(Exception):
     """A program that does not say its version; the text says how it failed."""
@@ -66,6 +73,8 @@ def release_named(version: str) -> Release:
 
 def project_of(name: str) -> str:
     """The project that releases a program; what is not in the table is one of Kubernetes' many commands."""
+    if name in CLUSTER_API:
+        return "cluster-api"
     return PROGRAMS[name].project if name in PROGRAMS else "kubernetes"
 
 
