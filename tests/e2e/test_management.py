@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from e2e.labcli import LabCommands
 from lab.recorded_progress import RecordedProgress
 
 from slipway.api.machinery.version import Version
@@ -250,3 +251,13 @@ management.up(Path({str(folder)!r}), VERSION, PATHS, Fatal())
     management.down(folder, RecordedProgress(), purge=True)
     assert not any(processes.is_running(process) for process in left)
     assert not folder.exists()
+
+
+def test_lab_down_ends_a_management_plane_that_is_all_the_lab_has() -> None:
+    lab = LabCommands(f"plane-{os.getpid() % 10000}")
+    lab.run("management", "up", "--kubernetes-version", VERSION)
+    (before,) = json.loads(lab.run("management", "status", "-o", "json").stdout)
+    assert before["healthy"] is True
+    assert "removed" in lab.run("down").stdout
+    assert not Path(before["folder"]).parent.exists()
+    assert not any(Path(f"/proc/{row['pid']}").exists() for row in before["programs"])

@@ -84,8 +84,12 @@ def delete_host(lab: Lab, host: HostRecord) -> None:
 def down(lab: Lab, progress: Progress) -> None:
     """Remove a lab: hosts, management plane, network, cgroups and its folder."""
     if not lab.exists:
+        # A management plane needs neither hosts nor a network, so it may be all that there is.
+        planes = lab.management.is_dir()
+        if planes:
+            management.down(lab.management, progress, purge=True)
         _remove_remains(lab)
-        progress.say(f"[lab] {lab.name}: there is no such lab at {lab.folder}")
+        progress.say(f"[lab] {lab.name}: removed" if planes else f"[lab] {lab.name}: there is no such lab at {lab.folder}")
         return
     with lab.locked():
         record = lab.record
