@@ -54,7 +54,8 @@ bench: install-dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
 	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
-	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/clusters.py; \
+	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/runtime.py && $(DEV)/python tests/bench/bootstrap.py && \
+	  $(DEV)/python tests/bench/clusters.py; \
 	else echo "The lab was not measured: that needs root and systemd-nspawn (package systemd-container)."; fi
 
 # The lab's figures: needs root.  `make bench-lab ARGS=--cold` also builds every component from nothing.
@@ -68,6 +69,7 @@ bench-clusters: install-dev
 # The bootstrap data of 1,000 workers, by upstream's manager of Cluster API and by ours, and what the controller runtime alone
 # needs: needs root, and Go while the cache has no manager.
 bench-bootstrap: install-dev
+	$(DEV)/python tests/bench/runtime.py
 	$(DEV)/python tests/bench/bootstrap.py $(ARGS)
 
 # Pins every dependency with its hashes; no address of a package index gets into the files.

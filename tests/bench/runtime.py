@@ -1,6 +1,6 @@
 """What the runtime alone costs: 10,000 objects listed and 10,000 watch events reconciled, against a real API server.
 
-    python tests/bench/runtime.py --kubeconfig FILE [--objects 10000] [--namespace bench-runtime]
+    python tests/bench/runtime.py [--kubeconfig FILE] [--objects 10000] [--namespace bench-runtime]
 
 The objects are ConfigMaps with a kilobyte of data in a namespace of their own, which is deleted at the end.  They are written by
 another process, so that the figures are those of the one that lists, watches and reconciles.
@@ -14,10 +14,15 @@ import multiprocessing
 import os
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from e2e.upstream import plane
 
 from slipway.api.cluster.kinds import CONFIG_MAP, NAMESPACE
 from slipway.api.machinery import goyaml
@@ -166,17 +171,19 @@ async def clean(connection: Connection, namespace: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kubeconfig", required=True)
+    parser.add_argument("--kubeconfig", default="", help="that of a management plane; one is made otherwise, which needs root")
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument("--namespace", default="bench-runtime")
     parser.add_argument("--keep", action="store_true", help="leave the namespace there")
     given = parser.parse_args()
     logs.configure("text")
-    try:
-        print(asyncio.run(measure(given.kubeconfig, given.namespace, given.objects)))
-    finally:
-        if not given.keep:
-            asyncio.run(clean(connect(given.kubeconfig), given.namespace))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        kubeconfig = given.kubeconfig or str(stack.enter_context(plane(Path(folder))).kubeconfig)
+        try:
+            print(asyncio.run(measure(kubeconfig, given.namespace, given.objects)))
+        finally:
+            if not given.keep:
+                asyncio.run(clean(connect(kubeconfig), given.namespace))
 
 
 if __name__ == "__main__":
