@@ -24,7 +24,7 @@ from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection, from_kubeconfig
-from slipway.kube.errors import ApiError
+from slipway.kube.errors import ApiError, is_transient
 from slipway.lab import cache, management, programs
 from slipway.node import kubeconfig
 from slipway.runtime import manifests as made
@@ -103,7 +103,8 @@ async def converts(client: AsyncClient) -> bool:
         await client.create(KUBEADM_CONFIG, probe)
         await client.get(older, "probe", SPACE)
     except ApiError as error:
-        if not any(word in error.message for word in ("x509", "connect", "not find", "not found")):
+        # While the server exchanges what serves the kind, requests may also be turned away.
+        if not is_transient(error) and not any(word in error.message for word in ("x509", "connect", "not find", "not found")):
             raise
         return False
     finally:

@@ -258,6 +258,8 @@ def test_lab_down_ends_a_management_plane_that_is_all_the_lab_has() -> None:
     lab.run("management", "up", "--kubernetes-version", VERSION)
     (before,) = json.loads(lab.run("management", "status", "-o", "json").stdout)
     assert before["healthy"] is True
+    state = managementstate.load(Path(before["folder"]))
+    assert state is not None
     assert "removed" in lab.run("down").stdout
     assert not Path(before["folder"]).parent.exists()
-    assert not any(Path(f"/proc/{row['pid']}").exists() for row in before["programs"])
+    assert not any(processes.is_running(process) for process in state.processes.values())
