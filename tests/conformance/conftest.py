@@ -65,10 +65,12 @@ class embedded:  # noqa: N801
 
 def management_plane() -> Iterator[Path]:
     """The lab's management plane: etcd, kube-apiserver and kube-controller-manager."""
-    command = [str(Path(sys.executable).parent / "slipway"), "lab", "--lab", LAB, "management"]
-    subprocess.run([*command, "up", "--kubernetes-version", VERSION], check=True, stdout=subprocess.DEVNULL)
+    command = [str(Path(sys.executable).parent / "slipway"), "lab", "--lab", LAB]
+    subprocess.run([*command, "management", "up", "--kubernetes-version", VERSION], check=True, stdout=subprocess.DEVNULL)
     try:
-        (status,) = json.loads(subprocess.run([*command, "status", "-o", "json"], check=True, capture_output=True, text=True).stdout)
+        (status,) = json.loads(
+            subprocess.run([*command, "management", "status", "-o", "json"], check=True, capture_output=True, text=True).stdout
+        )
         yield Path(status["kubeconfig"])
     finally:
         subprocess.run([*command, "down"], check=True, stdout=subprocess.DEVNULL)
