@@ -161,9 +161,11 @@ async def test_a_manager_that_is_killed_again_and_again_leaves_no_trace(world: W
     await world.machine("first")
     manager = await ManagerProcess.start(kubeconfig, world.namespace)
     began = time.monotonic()
-    await has_data(world, "first")  # noqa: F405
-    took = time.monotonic() - began
-    assert await manager.end(signal.SIGTERM) == 0
+    try:
+        await has_data(world, "first")  # noqa: F405
+        took = time.monotonic() - began
+    finally:
+        assert await manager.end(signal.SIGTERM) == 0
     await world.cluster_status(initialized=False)
     await world.machine("cp-0", control_plane=True)
     names = [f"w-{number}" for number in range(MACHINES)]
