@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from e2e.planes import connection_of
 from e2e.upstream import INFRASTRUCTURE, Plane, Running, plane
 
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, MACHINE, SECRET, Kind
-from slipway.api.machinery import goyaml
 from slipway.kube.aio import AsyncClient, PatchType
-from slipway.kube.connection import from_kubeconfig
 
 Manifest = dict[str, Any]
 NAME = "bench"
@@ -68,10 +67,7 @@ def main() -> None:
 
 async def _measure(management: Plane, who: str, workers: int, flags: Sequence[str]) -> Figures:
     management.install_crds()
-    document = goyaml.load(management.kubeconfig.read_text())[0].value
-    assert isinstance(document, dict)
-    connection = from_kubeconfig(document, lambda path: Path(path).read_bytes(), source=str(management.kubeconfig))
-    async with AsyncClient(connection) as client:
+    async with AsyncClient(connection_of(management.kubeconfig)) as client:
         await _make(client, management, workers)
         running = _start(management, who, flags)
         began = time.monotonic()

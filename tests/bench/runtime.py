@@ -22,11 +22,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from e2e.upstream import plane
+from e2e.planes import connection_of, management_plane
 
 from slipway.api.cluster.kinds import CONFIG_MAP, NAMESPACE
-from slipway.api.machinery import goyaml
-from slipway.kube import connection as connections
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
 from slipway.kube.errors import AlreadyExistsError, ConflictError
@@ -64,12 +62,6 @@ class Counting:
         return DONE
 
 
-def connect(kubeconfig: str) -> Connection:
-    document = goyaml.load(Path(kubeconfig).read_text())[0].value
-    assert isinstance(document, dict)
-    return connections.from_kubeconfig(document, lambda path: Path(path).read_bytes(), source=kubeconfig)
-
-
 async def create(connection: Connection, namespace: str, count: int) -> None:
     async with AsyncClient(connection) as client:
         with suppress(AlreadyExistsError):
@@ -101,7 +93,7 @@ async def change(connection: Connection, namespace: str, count: int) -> None:
 
 
 def elsewhere(work: str, kubeconfig: str, namespace: str, count: int) -> None:
-    asyncio.run({"create": create, "change": change}[work](connect(kubeconfig), namespace, count))
+    asyncio.run({"create": create, "change": change}[work](connection_of(Path(kubeconfig)), namespace, count))
 
 
 def memory() -> float:
@@ -131,7 +123,7 @@ class Table:
 async def measure(kubeconfig: str, namespace: str, count: int) -> Table:
     context = multiprocessing.get_context("spawn")
     await asyncio.to_thread(_run, context, "create", kubeconfig, namespace, count)
-    manager = Manager(connect(kubeconfig), ManagerOptions(namespace=namespace))
+    manager = Manager(connection_of(Path(kubeconfig)), ManagerOptions(namespace=namespace))
     manager.cache.restrict(CONFIG_MAP, labels="of=bench")
     counting = Counting(manager, count)
     manager.add(counting)
@@ -178,12 +170,12 @@ def main() -> None:
     given = parser.parse_args()
     logs.configure("text")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        kubeconfig = given.kubeconfig or str(stack.enter_context(plane(Path(folder))).kubeconfig)
+        kubeconfig = given.kubeconfig or str(stack.enter_context(management_plane(Path(folder) / "plane")).kubeconfig)
         try:
             print(asyncio.run(measure(kubeconfig, given.namespace, given.objects)))
         finally:
             if not given.keep:
-                asyncio.run(clean(connect(kubeconfig), given.namespace))
+                asyncio.run(clean(connection_of(Path(kubeconfig)), given.namespace))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -66,11 +67,16 @@ class embedded:  # noqa: N801
 def management_plane() -> Iterator[Path]:
     """The lab's management plane: etcd, kube-apiserver and kube-controller-manager."""
     command = [str(Path(sys.executable).parent / "slipway"), "lab", "--lab", LAB]
-    subprocess.run([*command, "management", "up", "--kubernetes-version", VERSION], check=True, stdout=subprocess.DEVNULL)
+
+    def run(*words: str) -> str:
+        return subprocess.run([*command, "management", *words], check=True, capture_output=True, text=True).stdout
+
+    run("up", "--kubernetes-version", VERSION)
     try:
-        (status,) = json.loads(
-            subprocess.run([*command, "management", "status", "-o", "json"], check=True, capture_output=True, text=True).stdout
-        )
+        (status,) = json.loads(run("status", "-o", "json"))
+        # A server that has just begun remembers everything.  One that is started anew has forgotten what was before, as any does in time.
+        os.kill(next(row["pid"] for row in status["programs"] if row["name"] == "kube-apiserver"), signal.SIGKILL)
+        run("up", "--kubernetes-version", VERSION)
         yield Path(status["kubeconfig"])
     finally:
         subprocess.run([*command, "down"], check=True, stdout=subprocess.DEVNULL)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-from e2e.nodes import real_hosts
+from e2e.planes import connection_of, real_server
 from e2e.test_bootstrap_provider import service_account
 from e2e.upstream import Plane, Running, plane
 from fleet.bootstrap.test_killed import data_is_whole
@@ -15,17 +14,15 @@ from fleet.bootstrap.world import World, eventually, preserving_crd
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_POOL
-from slipway.api.machinery import goyaml
-from slipway.kube.connection import Connection, from_kubeconfig
 from slipway.runtime.manifests import LEASE as LEASE_NAME
 
-pytestmark = [*real_hosts, pytest.mark.asyncio]
+pytestmark = [*real_server, pytest.mark.asyncio]
 NAMESPACE = "outage"
 
 
 async def test_leaders_die_and_the_api_server_goes_away(tmp_path: Path) -> None:
     with plane(tmp_path) as management:
-        async with World(_connection(management), NAMESPACE, service_account) as world:
+        async with World(connection_of(management.kubeconfig), NAMESPACE, service_account) as world:
             await world.install_crds(*crds.crds(), *map(preserving_crd, (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)))
             await world.ready()
             managers = {running.process.pid: running for running in (_start(management, name) for name in ("first", "second", "third"))}
@@ -82,8 +79,3 @@ def _start(management: Plane, name: str) -> Running:
         f"--namespace={NAMESPACE}",
         name=name,
     )
-
-
-def _connection(management: Plane) -> Connection:
-    document = goyaml.load(management.kubeconfig.read_text())[0].value
-    return from_kubeconfig(document, lambda path: Path(path).read_bytes(), source=os.fspath(management.kubeconfig))

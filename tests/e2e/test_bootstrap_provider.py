@@ -20,36 +20,21 @@ from pathlib import Path
 import msgspec
 import pytest
 import pytest_asyncio
+from e2e.planes import connection_of, management_plane, real_server
 from fleet.bootstrap.test_killed import *  # noqa: F403
 from fleet.bootstrap.test_provider import *  # noqa: F403
 from fleet.bootstrap.test_reconciler import *  # noqa: F403
 from fleet.bootstrap.world import MakeWorld, User, World, eventually, preserving_crd
-from lab.recorded_progress import RecordedProgress
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, SERVICE_ACCOUNT, path
-from slipway.api.machinery import goyaml
-from slipway.api.machinery.version import Version
-from slipway.api.releases import release_for
-from slipway.kube.connection import Connection, from_kubeconfig
-from slipway.lab import cache, management, programs
+from slipway.kube.connection import Connection
 from slipway.runtime import rbac
 
-VERSION = "v1.35.4"
 # Twice as many kills; 100 machines take some minutes.
 MACHINES = int(os.environ.get("SLIPWAY_E2E_KILLED_MACHINES", "100"))
 GIVEN = os.environ.get("SLIPWAY_MANAGEMENT_KUBECONFIG", "")
-PATHS = {
-    name: cache.place(cache.cache_root(), name, programs.wanted_version(name, release_for(Version.parse(VERSION))))
-    for name in management.PROGRAMS
-}
-MISSING = [] if GIVEN else [name for name, path in PATHS.items() if not path.exists()]
-pytestmark = [
-    pytest.mark.asyncio,
-    pytest.mark.root,
-    pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="runs real programs: set SLIPWAY_E2E=1"),
-    pytest.mark.skipif(bool(MISSING), reason=f"not in the cache: {', '.join(MISSING)}; run `slipway lab components {VERSION}`"),
-]
+pytestmark = [*real_server, pytest.mark.asyncio]
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +42,13 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if GIVEN:
         yield Path(GIVEN)
         return
-    folder = tmp_path_factory.mktemp("labs") / "bootstrap"
-    plane = management.up(folder, VERSION, PATHS, RecordedProgress())
-    try:
+    with management_plane(tmp_path_factory.mktemp("labs") / "bootstrap") as plane:
         yield plane.kubeconfig
-    finally:
-        management.down(folder, RecordedProgress(), purge=True)
 
 
 @pytest.fixture
 def connection(kubeconfig: Path) -> Connection:
-    document = goyaml.load(kubeconfig.read_text())[0].value
-    return from_kubeconfig(document, lambda path: Path(path).read_bytes(), source=str(kubeconfig))
+    return connection_of(kubeconfig)
 
 
 async def service_account(world: World) -> User:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e import capiclusters
+from e2e import capiclusters, planes
 from e2e.labcli import LabCommands
 from e2e.nodes import real_hosts
-from e2e.upstream import LabProvider, Plane, plane, program
+from e2e.upstream import LabProvider, Plane, plane
 
 pytestmark = real_hosts
 Manifest = dict[str, Any]
@@ -172,7 +172,7 @@ def test_an_older_host_joins_a_newer_control_plane(tmp_path: Path, form: str) ->
         made.lab.run("image", "build", "--kubernetes-version", OLD, "--node-tool", "kubeadm", patience=3600)
         made.plane.apply(*capiclusters.cluster(NAME, f"{made.prefix}.11", made.pods), *capiclusters.control_plane(NAME, NEW))
         made.until_running(1)
-        with downloads(f"{made.prefix}.1", program("kubeadm").parent.parent) as url:
+        with downloads(f"{made.prefix}.1", planes.programs()["kubectl"].parent.parent) as url:
             value = "{{ .KubernetesVersion }}" if form == "go-template" else "{{ .controlPlane.version }}"
             script = {
                 "path": "/usr/local/bin/fetch-kubeadm",

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from e2e import capiclasses, capiclusters
+from e2e import capiclasses, capiclusters, planes
 from e2e.labcli import LabCommands
 from e2e.movinglab import MovingLabProvider
 from e2e.nodes import real_hosts
 from e2e.test_cluster_api import VERSION_SCRIPT, downloads, role
-from e2e.upstream import Plane, free_port, plane, program
+from e2e.upstream import Plane, free_port, plane
 
 pytestmark = real_hosts
 Manifest = dict[str, Any]
@@ -140,7 +140,7 @@ def check_join(made: Topology, machine: Manifest, own: str, control_plane: str) 
 
 
 def test_a_worker_that_stays_behind_joins_the_upgraded_control_plane_of_its_class(tmp_path: Path) -> None:
-    with topology(tmp_path) as made, downloads(f"{made.prefix}.1", program("kubeadm").parent.parent) as url:
+    with topology(tmp_path) as made, downloads(f"{made.prefix}.1", planes.programs()["kubectl"].parent.parent) as url:
         script = {
             "path": capiclasses.FETCH,
             "permissions": "0755",

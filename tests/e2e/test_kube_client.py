@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lab.recorded_progress import RecordedProgress
+from e2e.planes import VERSION, management_plane, real_server
 
 from slipway.api.machinery.version import Version
-from slipway.api.releases import release_for
 from slipway.kube import errors
 from slipway.kube.client import Client
-from slipway.lab import cache, management, programs
 from slipway.node import livecluster
 from slipway.node.host import RealHost
 from slipway.node.livecluster import LiveCluster
 
-VERSION = "v1.35.4"
-PATHS = {
-    name: cache.place(cache.cache_root(), name, programs.wanted_version(name, release_for(Version.parse(VERSION))))
-    for name in management.PROGRAMS
-}
-MISSING = [name for name, path in PATHS.items() if not path.exists()]
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="runs real programs: set SLIPWAY_E2E=1"),
-    pytest.mark.skipif(bool(MISSING), reason=f"not in the cache: {', '.join(MISSING)}; run `slipway lab components {VERSION}`"),
-]
+pytestmark = real_server
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCluster]:
     folder = tmp_path_factory.mktemp("labs") / "client"
-    plane = management.up(folder, VERSION, PATHS, RecordedProgress())
-    try:
+    with management_plane(folder) as plane:
         yield livecluster.connect(RealHost(), str(plane.kubeconfig))
-    finally:
-        management.down(folder, RecordedProgress(), purge=True)
 
 
 @pytest.fixture

@@ -17,19 +17,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from e2e.test_webhooks import PATHS, VERSION
-from e2e.test_webhooks import pytestmark as real_server
+from e2e.planes import connection_of, management_plane, real_server
 from fleet import cluster_life
 from fleet.bootstrap.world import User, World, kubeconfig, preserving_crd
-from lab.recorded_progress import RecordedProgress
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, Kind
 from slipway.kube.aio import AsyncClient
-from slipway.kube.connection import Connection, from_kubeconfig
+from slipway.kube.connection import Connection
 from slipway.kube.errors import ApiError
-from slipway.lab import management
-from slipway.node import kubeconfig as files
 from slipway.runtime import manifests as made
 from slipway.runtime import rbac
 
@@ -49,7 +45,7 @@ def _slipway(*arguments: str) -> subprocess.CompletedProcess[str]:
 class _Plane:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.admin = from_kubeconfig(files.load(path.read_bytes(), str(path)), lambda name: Path(name).read_bytes(), source=str(path))
+        self.admin = connection_of(path)
 
     async def as_manager(self) -> Connection:
         """A connection as the ServiceAccount that was installed."""
@@ -64,12 +60,8 @@ class _Plane:
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Plane]:
-    folder = tmp_path_factory.mktemp("management")
-    found = management.up(folder, VERSION, PATHS, RecordedProgress())
-    try:
-        yield _Plane(Path(found.kubeconfig))
-    finally:
-        management.down(folder, RecordedProgress(), purge=True)
+    with management_plane(tmp_path_factory.mktemp("management")) as found:
+        yield _Plane(found.kubeconfig)
 
 
 class _Manager:

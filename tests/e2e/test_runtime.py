@@ -15,33 +15,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from e2e import planes
+from e2e.planes import real_server
 from e2e.runtime_candidate import NAMESPACE, TIMES
-from lab.recorded_progress import RecordedProgress
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, SECRET
 from slipway.api.machinery import goyaml
-from slipway.api.machinery.version import Version
-from slipway.api.releases import release_for
 from slipway.kube.aio import AsyncClient
-from slipway.kube.connection import Connection, from_kubeconfig
-from slipway.lab import cache, management, managementstate, programs
+from slipway.kube.connection import Connection
+from slipway.lab import managementstate
 from slipway.runtime.cache import Cache
 from slipway.runtime.metrics import Metrics
 from slipway.runtime.objects import Object
 
-VERSION = "v1.35.4"
-PATHS = {
-    name: cache.place(cache.cache_root(), name, programs.wanted_version(name, release_for(Version.parse(VERSION))))
-    for name in management.PROGRAMS
-}
-MISSING = [name for name, path in PATHS.items() if not path.exists()]
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.asyncio,
-    pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="runs real programs: set SLIPWAY_E2E=1"),
-    pytest.mark.skipif(bool(MISSING), reason=f"not in the cache: {', '.join(MISSING)}; run `slipway lab components {VERSION}`"),
-]
+pytestmark = [*real_server, pytest.mark.asyncio]
 
 
 class Plane(NamedTuple):
@@ -55,20 +43,14 @@ class Plane(NamedTuple):
         os.kill(state.processes["kube-apiserver"].pid, signal.SIGKILL)
 
     def start_again(self) -> None:
-        management.up(self.folder, VERSION, PATHS, RecordedProgress())
+        planes.start(self.folder)
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     folder = tmp_path_factory.mktemp("labs") / "runtime"
-    made = management.up(folder, VERSION, PATHS, RecordedProgress())
-    try:
-        document = goyaml.load(Path(made.kubeconfig).read_text())[0].value
-        assert isinstance(document, dict)
-        connection = from_kubeconfig(document, lambda path: Path(path).read_bytes(), source=str(made.kubeconfig))
-        yield Plane(folder, made.kubeconfig, connection)
-    finally:
-        management.down(folder, RecordedProgress(), purge=True)
+    with planes.management_plane(folder) as made:
+        yield Plane(folder, made.kubeconfig, planes.connection_of(made.kubeconfig))
 
 
 async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from lab.recorded_progress import RecordedProgress
+from e2e.planes import connection_of, management_plane, real_server
 from runtime.widgets import CRD, SPACE, WIDGET, prepare, widget
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, Kind
 from slipway.api.machinery.errors import OperatorError
-from slipway.api.machinery.version import Version
-from slipway.api.releases import release_for
 from slipway.fleet import registry
 from slipway.kube.aio import AsyncClient, PatchType
-from slipway.kube.connection import Connection, from_kubeconfig
+from slipway.kube.connection import Connection
 from slipway.kube.errors import ApiError, ForbiddenError, NotFoundError
-from slipway.lab import cache, management, programs
-from slipway.node import kubeconfig
 from slipway.runtime import manifests as made
 from slipway.runtime import rbac
 from slipway.runtime.admission import AdmissionRequest, Defaulter, Problem, Validator, Verdict
@@ -36,29 +30,14 @@ from slipway.runtime.install import install, kind_of
 from slipway.runtime.manifests import Installation
 from slipway.runtime.webhooks import Certified, WebhookServer
 
-VERSION = "v1.35.4"
-PATHS = {
-    name: cache.place(cache.cache_root(), name, programs.wanted_version(name, release_for(Version.parse(VERSION))))
-    for name in management.PROGRAMS
-}
-MISSING = [name for name, path in PATHS.items() if not path.exists()]
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="runs real programs: set SLIPWAY_E2E=1"),
-    pytest.mark.skipif(bool(MISSING), reason=f"not in the cache: {', '.join(MISSING)}; run `slipway lab components {VERSION}`"),
-]
+pytestmark = real_server
 V2 = Kind(WIDGET.group, "v2", WIDGET.kind, WIDGET.plural)
 
 
 @pytest.fixture(scope="module")
 def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    folder = tmp_path_factory.mktemp("management")
-    plane = management.up(folder, VERSION, PATHS, RecordedProgress())
-    try:
-        path = Path(plane.kubeconfig)
-        yield from_kubeconfig(kubeconfig.load(path.read_bytes(), str(path)), lambda name: Path(name).read_bytes(), source=str(path))
-    finally:
-        management.down(folder, RecordedProgress(), purge=True)
+    with management_plane(tmp_path_factory.mktemp("management")) as plane:
+        yield connection_of(plane.kubeconfig)
 
 
 def _validate(request: AdmissionRequest) -> Verdict:

@@ -19,28 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from e2e import planes
 from e2e.labcli import LabCommands
 from lab.recorded_progress import RecordedProgress
 
 from slipway.api.cluster import crds
-from slipway.api.machinery.version import Version
-from slipway.api.releases import release_for
 from slipway.credentials import keys, x509
 from slipway.credentials.profile import SERVER_AUTH, Profile
-from slipway.lab import cache, gobuild, management, programs
+from slipway.lab import gobuild, management
 
 Manifest = dict[str, Any]
 CLUSTER_API = "v1.14.2"
-PLANE = "v1.35.4"
 CONTRACT = {"cluster.x-k8s.io/v1beta2": "v1beta2"}
 INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io"
 _SOURCES = {"core": "core", "control-plane": "controlplane/kubeadm", "bootstrap": "bootstrap/kubeadm"}
 _BASES = tuple(f"{folder}/config/crd/bases" for folder in _SOURCES.values())
 _MANAGERS = {"core": "cluster-api-core", "bootstrap": "cluster-api-bootstrap", "control-plane": "cluster-api-control-plane"}
-
-
-def program(name: str) -> Path:
-    return cache.place(cache.cache_root(), name, programs.wanted_version(name, release_for(Version.parse(PLANE))))
 
 
 class Running:
@@ -87,7 +81,7 @@ class Plane:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.plane = management.up(folder / "plane", PLANE, {name: program(name) for name in management.PROGRAMS}, RecordedProgress())
+        self.plane = planes.start(folder / "plane")
         self.kubeconfig = self.plane.kubeconfig
         self.environment = {"KUBECONFIG": str(self.kubeconfig), "HOME": str(folder), "PATH": os.defpath}
         self.running: list[Running] = []
@@ -97,11 +91,17 @@ class Plane:
     def restart(self) -> None:
         """The API server goes away for a moment, with everything in etcd kept."""
         management.down(self.folder / "plane", RecordedProgress())
-        management.up(self.folder / "plane", PLANE, {name: program(name) for name in management.PROGRAMS}, RecordedProgress())
+        planes.start(self.folder / "plane")
 
     def kubectl(self, *words: str, text: str = "", check: bool = True) -> str:
         done = subprocess.run(
-            [program("kubectl"), *words], input=text, env=self.environment, capture_output=True, text=True, timeout=120, check=False
+            [planes.programs()["kubectl"], *words],
+            input=text,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         assert not check or done.returncode == 0, f"kubectl {' '.join(words)}: {done.stderr}"
         return done.stdout

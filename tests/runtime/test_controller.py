@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from runtime.until import until
 
 from slipway.api.cluster.kinds import CONFIG_MAP, SECRET
 from slipway.api.machinery.errors import OperatorError
@@ -40,12 +41,6 @@ class Recording:
     async def reconcile(self, request: Request) -> Result:
         self.asked.append(request.name)
         return await self._work(request) if self._work is not None else DONE
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 @pytest_asyncio.fixture

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 from runtime.replay_server import EXPIRED, EXPIRED_EVENT, FORBIDDEN, NO_SUCH_RESOURCE, ReplayServer, bookmark, event, item, page
+from runtime.until import until
 
 from slipway.api.cluster.kinds import CONFIG_MAP
 from slipway.kube.aio import AsyncClient
@@ -52,12 +53,6 @@ class Followed:
 
 def _version(known: Object | None) -> str:
     return known.metadata.resource_version if known is not None else ""
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 @pytest_asyncio.fixture

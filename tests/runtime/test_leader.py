@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from runtime.manual_clock import ManualClock, settled
 from runtime.replay_server import ReplayServer
+from runtime.until import until
 
 from slipway.api.cluster.kinds import LEASE
 from slipway.api.machinery.errors import OperatorError
@@ -22,12 +23,6 @@ from slipway.runtime.leader import Elector, LeaseLostError, LeaseTimes
 
 pytestmark = pytest.mark.asyncio
 NOW = datetime(2026, 5, 1, 12, 0, 0, 250000, tzinfo=UTC)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 @pytest_asyncio.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from runtime.replay_server import FORBIDDEN, ReplayServer
+from runtime.until import until
 
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, NAMESPACE, Kind
 from slipway.api.machinery.errors import OperatorError
@@ -46,12 +47,6 @@ class Recording:
                 self.cancelled = True
                 raise
         return DONE
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(15):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 @pytest_asyncio.fixture

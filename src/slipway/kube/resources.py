@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import quote
+
+from slipway.api.cluster import kinds
 
 
 class Resource(NamedTuple):
@@ -40,12 +41,5 @@ def path(api_version: str, kind: str, namespace: str = "", name: str = "") -> st
     resource = _RESOURCES.get(kind)
     if resource is None:
         raise ValueError(f"the client does not know where objects of the kind {kind} are: its table of resources lacks it")
-    parts = ["apis" if "/" in api_version else "api", api_version]
-    if resource.namespaced and namespace:
-        parts += ["namespaces", quote(namespace, safe="")]
-    elif resource.namespaced and name:
-        raise ValueError(f'the {kind} "{name}" is wanted without saying in which namespace it is')
-    parts.append(resource.plural)
-    if name:
-        parts.append(quote(name, safe=":"))
-    return "/" + "/".join(parts)
+    group, _, version = api_version.rpartition("/")
+    return kinds.path(kinds.Kind(group, version, kind, resource.plural, resource.namespaced), namespace, name)

@@ -78,17 +78,8 @@ def _arguments(source: Source, name: str) -> list[JSON]:
 
 
 def _etcd(source: Source) -> JSON:
-    local, external = part(source, "local"), part(source, "external")
-    found: JSON = {}
-    if parts.is_defined(local):
-        found["local"] = {
-            "dataDir": local.get("dataDir", ""),
-            **filled({"extraArgs": _arguments(local, "extraArgs"), "extraEnvs": parts.environment(local)}),
-            **kept(local, "imageRepository", "imageTag", "serverCertSANs", "peerCertSANs"),
-        }
-    if parts.is_defined(external):
-        found["external"] = parts.external_etcd(external)
-    return found
+    local = part(source, "local")
+    return parts.etcd(source, filled({"extraArgs": _arguments(local, "extraArgs"), "extraEnvs": parts.environment(local)}))
 
 
 def _node_registration(source: Source) -> JSON:

@@ -58,8 +58,17 @@ def extra_volumes(component: Source) -> list[JSON]:
     ]
 
 
-def external_etcd(source: Source) -> JSON:
-    return {"endpoints": source.get("endpoints"), **{name: source.get(name, "") for name in ("caFile", "certFile", "keyFile")}}
+def etcd(source: Source, settings: JSON) -> JSON:
+    """``settings`` are the arguments and variables of a local etcd, which the versions write each in their own way."""
+    local, external = part(source, "local"), part(source, "external")
+    found: JSON = {}
+    if is_defined(local):
+        names = ("imageRepository", "imageTag", "serverCertSANs", "peerCertSANs")
+        found["local"] = {"dataDir": local.get("dataDir", ""), **settings, **kept(local, *names)}
+    if is_defined(external):
+        files = {name: external.get(name, "") for name in ("caFile", "certFile", "keyFile")}
+        found["external"] = {"endpoints": external.get("endpoints"), **files}
+    return found
 
 
 def taints(registration: Source) -> list[JSON] | None:
