@@ -66,7 +66,7 @@ def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progr
             state.ports = _ports(place, state, running, progress)
             managementstate.save(place, state)
             ctx = managementplan.context(place, wanted, state.ports, _WarningsOnly(progress))
-            _bring_up(_Run(place, state, ctx, progress), {name: programs[name] for name in PROGRAMS if name not in running})
+            _bring_up(_Run(place, state, ctx, progress), programs, running)
             progress.say(f"[management] Healthy after {time.monotonic() - begun:.1f} s")
         return ManagementPlane(
             folder=place,
@@ -138,7 +138,7 @@ class _Run:
         self.progress.say(f"[management] Starting {_TITLES[name]} on port {self.state.ports[name]}")
         processes.start(managementplan.command(self.ctx, name, program), log, lambda process: self._record(name, process))
 
-    def wait(self, name: str) -> None:
+    def wait(self, name: str, program: Path) -> None:
         process, reminded = self.state.processes[name], time.monotonic()
 
         def remind(why: str) -> None:
@@ -150,7 +150,11 @@ class _Run:
         self.progress.say(f"[management] Waiting for {_TITLES[name]} to be healthy")
         endpoint = managementstatus.endpoint(self.place, self.state.ports, name)
         why = health.wait(endpoint, _HEALTHY_WITHIN, lambda: processes.is_running(process), remind)
-        if why != health.HEALTHY:
+        if why != health.HEALTHY and name not in self.started and not processes.is_running(process):
+            # It had lost what it depends on, which is back by now.
+            self.start(name, program)
+            self.wait(name, program)
+        elif why != health.HEALTHY:
             raise failure(name, why if processes.is_running(process) else "", managementplan.log_path(self.place, name))
 
     def undo(self) -> None:
@@ -169,8 +173,9 @@ class _Run:
         self.started.append(name)
 
 
-def _bring_up(run: _Run, missing: Mapping[str, Path]) -> None:
+def _bring_up(run: _Run, programs: Mapping[str, Path], running: Collection[str]) -> None:
     """Start what is missing, each program as soon as the one that it depends on answers."""
+    missing = {name: programs[name] for name in PROGRAMS if name not in running}
     try:
         managementplan.make_etcd_credentials(run.ctx)
         if "etcd" in missing:
@@ -179,7 +184,7 @@ def _bring_up(run: _Run, missing: Mapping[str, Path]) -> None:
         for name in PROGRAMS:
             if name in missing and name not in run.started:
                 run.start(name, missing[name])
-            run.wait(name)
+            run.wait(name, programs[name])
     except OSError as error:
         run.undo()
         raise OperatorError(f"cannot use {error.filename or run.place}: {error.strerror or error}") from error
