@@ -7,10 +7,11 @@ import ipaddress
 from pathlib import Path
 
 import pytest
-from golden_case import Case, HostFacts, all_cases, described_files, normalised_stdout, printed_blocks, read_golden
+from cases.golden import Case, HostFacts, all_cases, described_files, normalised_stdout, printed_blocks, read_golden
 
 from slipway.cli.main import main
-from slipway.node.host import CommandResult, RealHost
+from slipway.host.interface import CommandResult
+from slipway.host.real import RealHost
 
 RUNS = [pytest.param(case, version, id=f"{case.name}-{version}") for case in all_cases() for version in case.releases]
 

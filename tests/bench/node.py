@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from slipway.lab.gobuild import BuildError, build
+from slipway.lab.programs.gobuild import build
+from slipway.lab.programs.gotoolchain import BuildError
 
 VERSION = "v1.35.4"
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from slipway.cli.main import main
-from slipway.node.host import CommandResult, RealHost
+from slipway.host.interface import CommandResult
+from slipway.host.real import RealHost
 
 _CHANGES = ("write", "make_dir", "remove", "rename", "unmount")
 _OF_THE_MACHINE = ("/etc/", "/var/lib/", "/run/", "/proc/", "/sys/")

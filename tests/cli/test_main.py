@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from slipway.cli import main as program
-from slipway.node.host import RealHost
+from slipway.host.real import RealHost
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .conftest import Run
+    from cli.conftest import Run
 
 _SLIPWAY = [sys.executable, "-m", "slipway"]
 _HINT = "To see the stack trace of this error execute with --v=5 or higher\n"

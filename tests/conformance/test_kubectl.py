@@ -16,7 +16,7 @@ import pytest
 from conformance.api import DEADLINE, Api
 from conformance.widgets import GROUP, Widgets
 
-from slipway.lab import cache
+from slipway.lab.programs import cache
 
 VERSION = "v1.35.4"
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from conformance.api import Answer, Api
 
-from slipway.embedded import builtins, protobuf
+from slipway.embedded.endpoints import protobuf
+from slipway.embedded.registry import types
 
 Manifest = dict[str, Any]
 
@@ -68,10 +69,10 @@ def objects(unique: str) -> dict[str, Manifest]:
 
 def filled(manifest: Manifest) -> Any:
     """With the zeros of Go on both sides, and without nulls."""
-    type_ = builtins.definition(manifest["apiVersion"].rpartition("/")[0], manifest["apiVersion"].rpartition("/")[2], manifest["kind"])
+    type_ = types.definition(manifest["apiVersion"].rpartition("/")[0], manifest["apiVersion"].rpartition("/")[2], manifest["kind"])
     assert type_ is not None
-    builtins.prune(manifest, type_)
-    return builtins.complete(manifest, type_)
+    types.prune(manifest, type_)
+    return types.complete(manifest, type_)
 
 
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap", "Deployment", "Lease", "Role"])

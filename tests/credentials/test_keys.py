@@ -107,7 +107,8 @@ def test_a_run_that_fails_does_not_wait_for_the_keys_that_nobody_takes() -> None
 
 
 def test_importing_the_modules_of_a_node_does_not_import_cryptography() -> None:
-    modules = ", ".join(["certificates", "pki", "kubeconfig", "renewal", "expiration", "csr", "copycerts", "context"])
-    program = f"import sys; from slipway.credentials import keys; from slipway.node import {modules}; print('cryptography' in sys.modules)"
+    parts = ["pki.specs", "pki.store", "kubeconfigs", "pki.renewal", "pki.expiration", "pki.requests", "pki.copycerts", "context"]
+    modules = ", ".join(f"slipway.node.{part}" for part in parts)
+    program = f"import sys, slipway.credentials.keys, {modules}; print('cryptography' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

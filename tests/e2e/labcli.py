@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from slipway.lab import kernelsettings
+from slipway.lab.network import sysctl
 
 
 class LabCommands:
@@ -61,7 +61,7 @@ def surroundings() -> Surroundings:
         frozenset(_lines("ip", "rule")),
         frozenset(groups),
         frozenset(_programs()),
-        tuple(path.read_text().strip() for path in kernelsettings.SETTINGS),
+        tuple(path.read_text().strip() for path in sysctl.SETTINGS),
     )
 
 
@@ -80,6 +80,6 @@ def _programs() -> list[str]:
             words = (folder / "cmdline").read_bytes().decode().split("\0")
         except OSError:
             continue
-        if Path(words[0]).name in names or "slipway.lab.launcher" in words:
+        if Path(words[0]).name in names or "slipway.lab.hosts.launcher" in words:
             found.append(f"{folder.name} {' '.join(words)}")
     return found

@@ -13,8 +13,9 @@ from lab.recorded_progress import RecordedProgress
 
 from slipway.api.machinery import goyaml
 from slipway.kube.connection import Connection, from_kubeconfig
-from slipway.lab import components, management
-from slipway.lab.management import ManagementPlane
+from slipway.lab.management import plane
+from slipway.lab.management.plane import ManagementPlane
+from slipway.lab.programs import obtain
 
 VERSION = "v1.35.4"
 real_server = [
@@ -26,13 +27,13 @@ real_server = [
 @cache
 def programs() -> dict[str, Path]:
     """The programs of the plane and kubectl, obtained where the cache lacks them."""
-    found = components.obtain(VERSION, (*management.PROGRAMS, "kubectl"), progress=RecordedProgress())
+    found = obtain.obtain(VERSION, (*plane.PROGRAMS, "kubectl"), progress=RecordedProgress())
     return {name: program.path for name, program in found.items()}
 
 
 def start(folder: Path) -> ManagementPlane:
     """Start what does not run."""
-    return management.up(folder, VERSION, programs(), RecordedProgress())
+    return plane.up(folder, VERSION, programs(), RecordedProgress())
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def management_plane(folder: Path) -> Iterator[ManagementPlane]:
     try:
         yield start(folder)
     finally:
-        management.down(folder, RecordedProgress(), purge=True)
+        plane.down(folder, RecordedProgress(), purge=True)
 
 
 def connection_of(kubeconfig: Path) -> Connection:

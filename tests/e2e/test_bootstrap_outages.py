@@ -10,11 +10,11 @@ from e2e.test_bootstrap_provider import service_account
 from e2e.upstream import Plane, Running, plane
 from fleet.bootstrap.test_killed import data_is_whole
 from fleet.bootstrap.test_provider import has_data
-from fleet.bootstrap.world import World, eventually, preserving_crd
+from fleet.world import World, eventually, preserving_crd
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_POOL
-from slipway.runtime.manifests import LEASE as LEASE_NAME
+from slipway.fleet.manifests import LEASE as LEASE_NAME
 
 pytestmark = [*real_server, pytest.mark.asyncio]
 NAMESPACE = "outage"

@@ -19,14 +19,14 @@ from slipway.api.cluster import crds
 from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE, NAMESPACE
+from slipway.fleet import manifests as made
+from slipway.fleet.manifests import Installation
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
 from slipway.kube.errors import ApiError, is_transient
-from slipway.runtime import manifests as made
-from slipway.runtime.certificatestore import CertificateStore
-from slipway.runtime.install import install
-from slipway.runtime.manifests import Installation
-from slipway.runtime.webhooks import Certified, WebhookServer
+from slipway.runtime.apply import install
+from slipway.runtime.webhook.server import Certified, WebhookServer
+from slipway.runtime.webhook.store import CertificateStore
 
 pytestmark = [*real_server, pytest.mark.asyncio]
 GOLDEN = Path(__file__).parents[1] / "golden/clusterapi"

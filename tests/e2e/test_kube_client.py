@@ -10,11 +10,11 @@ import pytest
 from e2e.planes import VERSION, management_plane, real_server
 
 from slipway.api.machinery.version import Version
+from slipway.host.real import RealHost
 from slipway.kube import errors
 from slipway.kube.client import Client
-from slipway.node import livecluster
-from slipway.node.host import RealHost
-from slipway.node.livecluster import LiveCluster
+from slipway.node.cluster import live
+from slipway.node.cluster.live import LiveCluster
 
 pytestmark = real_server
 
@@ -23,7 +23,7 @@ pytestmark = real_server
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCluster]:
     folder = tmp_path_factory.mktemp("labs") / "client"
     with management_plane(folder) as plane:
-        yield livecluster.connect(RealHost(), str(plane.kubeconfig))
+        yield live.connect(RealHost(), str(plane.kubeconfig))
 
 
 @pytest.fixture

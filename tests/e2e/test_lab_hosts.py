@@ -16,10 +16,15 @@ import msgspec
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab import hosts, kernelsettings, network, osbase, osimage, setup, teardown
-from slipway.lab.state import Lab, port_name
-from slipway.node.host import CommandResult
-from slipway.node.progress import TextProgress
+from slipway.host.interface import CommandResult
+from slipway.host.progress import TextProgress
+from slipway.lab import lab as setup
+from slipway.lab import teardown
+from slipway.lab.hosts import hosts
+from slipway.lab.network import bridge, sysctl
+from slipway.lab.osimage import base as osbase
+from slipway.lab.osimage import image as osimage
+from slipway.lab.record import Lab, port_name
 
 pytestmark = [
     pytest.mark.root,
@@ -78,21 +83,23 @@ def machine_state() -> dict[str, set[str]]:
     programs = map(command_line, Path("/proc").glob("[0-9]*"))
     return {
         "mounts": set(Path("/proc/self/mounts").read_text().splitlines()),
-        "links": network.machine_links(),
-        "routes": set(network.run("ip", "-4", "route", "show", "table", "all").splitlines()),
+        "links": bridge.machine_links(),
+        "routes": set(bridge.run("ip", "-4", "route", "show", "table", "all").splitlines()),
         "cgroups": {str(path) for pattern in ("slipway-*", "*/slipway-*") for path in cgroups.glob(pattern)},
-        "processes": {program for program in programs if program.startswith("systemd-nspawn ") or " -m slipway.lab.launcher " in program},
-        "settings": {f"{path} {path.read_text()}" for path in kernelsettings.SETTINGS},
+        "processes": {
+            program for program in programs if program.startswith("systemd-nspawn ") or " -m slipway.lab.hosts.launcher " in program
+        },
+        "settings": {f"{path} {path.read_text()}" for path in sysctl.SETTINGS},
         "run": {str(path) for folder in ("slipway", "systemd/nspawn") for path in Path("/run", folder).rglob("*")},
     }
 
 
 def marks_of_other_labs() -> set[str]:
     """What tells the things of labs that the machine has beside those of the test: they may come and go meanwhile."""
-    if not kernelsettings.RECORD.exists():
+    if not sysctl.RECORD.exists():
         return set()
-    holders = msgspec.json.decode(kernelsettings.RECORD.read_bytes(), type=kernelsettings.Holders)
-    marks = {*map(str, kernelsettings.SETTINGS), str(kernelsettings.RECORD.with_suffix(""))}
+    holders = msgspec.json.decode(sysctl.RECORD.read_bytes(), type=sysctl.Holders)
+    marks = {*map(str, sysctl.SETTINGS), str(sysctl.RECORD.with_suffix(""))}
     for lab in (Lab(Path(folder).name, Path(folder)) for folder in holders.labs):
         marks |= {str(lab.folder), lab.record.tag, lab.record.bridge} if lab.exists else {str(lab.folder)}
     return marks
@@ -283,7 +290,7 @@ def test_two_labs_live_side_by_side_and_one_goes_without_the_other(root: Path, i
     assert not one.record.host_network.overlaps(two.record.host_network)
     assert not one.record.pod_network.overlaps(two.record.pod_network)
     teardown.down(one, PROGRESS)
-    assert all(int(path.read_text()) >= least for path, least in kernelsettings.SETTINGS.items())
+    assert all(int(path.read_text()) >= least for path, least in sysctl.SETTINGS.items())
     assert [info.state for info in hosts.list_hosts(two)] == ["running", "running"]
     assert answers(two, "a", "b")
 
@@ -293,7 +300,7 @@ def test_a_deleted_host_leaves_its_lab_and_its_address_can_be_had_again(root: Pa
     first = lab.host("a")
     hosts.delete(lab, "a")
     assert not (Path("/sys/class/net") / port_name(lab.record, first)).exists()
-    assert network.run("ip", "route", "show", first.pod_range) == ""
+    assert bridge.run("ip", "route", "show", first.pod_range) == ""
     again = hosts.create(lab, "a", images[NEW])
     assert (again.address, again.mac) == (first.address, first.mac)
     assert again.uuid != first.uuid
@@ -303,12 +310,12 @@ def test_a_deleted_host_leaves_its_lab_and_its_address_can_be_had_again(root: Pa
 
 @contextmanager
 def link(name: str, address: str) -> Iterator[None]:
-    network.run("ip", "link", "add", "name", name, "type", "bridge")
+    bridge.run("ip", "link", "add", "name", name, "type", "bridge")
     try:
-        network.run("ip", "address", "add", address, "dev", name)
+        bridge.run("ip", "address", "add", address, "dev", name)
         yield
     finally:
-        network.run("ip", "link", "delete", "dev", name)
+        bridge.run("ip", "link", "delete", "dev", name)
 
 
 def test_what_the_machine_uses_already_is_refused_and_never_chosen(root: Path, images: dict[str, osimage.OSImage]) -> None:
@@ -322,4 +329,4 @@ def test_what_the_machine_uses_already_is_refused_and_never_chosen(root: Path, i
         assert lab.record.bridge != "sw-one"
         assert lab.record.hosts != "10.88.0.0/24"
         teardown.down(lab, PROGRESS)
-        assert "sw-one" in network.machine_links()
+        assert "sw-one" in bridge.machine_links()

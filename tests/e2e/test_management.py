@@ -17,13 +17,17 @@ from lab.recorded_progress import RecordedProgress
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.lab import cache, health, management, managementplan, managementstate, processes, programs
-from slipway.lab.management import ManagementPlane
-from slipway.node import kubeconfig
+from slipway.lab import processes
+from slipway.lab.management import health, plan
+from slipway.lab.management import plane as management
+from slipway.lab.management import state as managementstate
+from slipway.lab.management.plane import ManagementPlane
+from slipway.lab.programs import cache, catalog
+from slipway.node import kubeconfigs
 
 VERSION = "v1.35.4"
 PATHS = {
-    name: cache.place(cache.cache_root(), name, programs.wanted_version(name, release_for(Version.parse(VERSION))))
+    name: cache.place(cache.cache_root(), name, catalog.wanted_version(name, release_for(Version.parse(VERSION))))
     for name in (*management.PROGRAMS, "kubectl")
 }
 MISSING = [name for name, path in PATHS.items() if not path.exists()]
@@ -100,9 +104,9 @@ def kubectl(plane: ManagementPlane, tmp_path: Path) -> Client:
 
 def as_user(plane: ManagementPlane, home: Path, name: str, *groups: str) -> Client:
     """Somebody with a certificate of the plane's own authority, as `kubeconfig user` makes it."""
-    ctx = managementplan.context(plane.folder, Version.parse(plane.version), plane.ports, RecordedProgress())
+    ctx = plan.context(plane.folder, Version.parse(plane.version), plane.ports, RecordedProgress())
     config = home / f"{name.replace(':', '-')}.conf"
-    config.write_text(kubeconfig.user(ctx, client_name=name, organizations=groups))
+    config.write_text(kubeconfigs.user(ctx, client_name=name, organizations=groups))
     return Client(config, home)
 
 

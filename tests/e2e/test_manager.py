@@ -19,14 +19,14 @@ import msgspec
 import pytest
 from e2e.planes import connection_of, management_plane, real_server
 from fleet import cluster_life
-from fleet.bootstrap.world import User, World, kubeconfig, preserving_crd
+from fleet.world import User, World, kubeconfig, preserving_crd
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, Kind
+from slipway.fleet import manifests as made
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.kube.errors import ApiError
-from slipway.runtime import manifests as made
 from slipway.runtime import rbac
 
 pytestmark = real_server

@@ -24,8 +24,8 @@ from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, SECRET
 from slipway.api.machinery import goyaml
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
-from slipway.lab import managementstate
-from slipway.runtime.cache import Cache
+from slipway.lab.management import state as managementstate
+from slipway.runtime.cache.cache import Cache
 from slipway.runtime.metrics import Metrics
 from slipway.runtime.objects import Object
 

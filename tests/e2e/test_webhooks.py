@@ -17,18 +17,18 @@ from runtime.widgets import CRD, SPACE, WIDGET, prepare, widget
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, Kind
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet import manifests as made
 from slipway.fleet import registry
+from slipway.fleet.manifests import Installation
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
 from slipway.kube.errors import ApiError, ForbiddenError, NotFoundError
-from slipway.runtime import manifests as made
 from slipway.runtime import rbac
-from slipway.runtime.admission import AdmissionRequest, Defaulter, Problem, Validator, Verdict
-from slipway.runtime.certificates import OVERLAP
-from slipway.runtime.certificatestore import CertificateStore
-from slipway.runtime.install import install, kind_of
-from slipway.runtime.manifests import Installation
-from slipway.runtime.webhooks import Certified, WebhookServer
+from slipway.runtime.apply import install, kind_of
+from slipway.runtime.webhook.admission import AdmissionRequest, Defaulter, Problem, Validator, Verdict
+from slipway.runtime.webhook.certificates import OVERLAP
+from slipway.runtime.webhook.server import Certified, WebhookServer
+from slipway.runtime.webhook.store import CertificateStore
 
 pytestmark = real_server
 V2 = Kind(WIDGET.group, "v2", WIDGET.kind, WIDGET.plural)

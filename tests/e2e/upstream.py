@@ -26,7 +26,8 @@ from lab.recorded_progress import RecordedProgress
 from slipway.api.cluster import crds
 from slipway.credentials import keys, x509
 from slipway.credentials.profile import SERVER_AUTH, Profile
-from slipway.lab import gobuild, management
+from slipway.lab.management import plane as management
+from slipway.lab.programs import gobuild
 
 Manifest = dict[str, Any]
 CLUSTER_API = "v1.14.2"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet.bootstrap.world import CLUSTER_NAME, World, eventually
+from fleet.world import CLUSTER_NAME, World, eventually
 
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, SECRET
 

@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 from fleet import cluster_life
-from fleet.bootstrap.world import User, World, eventually, preserving_crd
+from fleet.world import User, World, eventually, preserving_crd
 
 from slipway.api.cluster import crds, kinds
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET
 from slipway.embedded.server import EmbeddedServer
+from slipway.fleet import manifests as made
 from slipway.fleet import registry
 from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.manifests import Installation
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
-from slipway.runtime import manifests as made
 from slipway.runtime import rbac
-from slipway.runtime.certificatestore import CertificateStore
-from slipway.runtime.install import install
+from slipway.runtime.apply import install
 from slipway.runtime.manager import Manager, ManagerOptions
-from slipway.runtime.manifests import Installation
-from slipway.runtime.webhooks import Certified, WebhookServer
+from slipway.runtime.webhook.server import Certified, WebhookServer
+from slipway.runtime.webhook.store import CertificateStore
 
 USER = "least-privileged"
 HOME = "home"

@@ -6,8 +6,8 @@ import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
-from slipway.lab import state
-from slipway.lab.state import HostRecord, ImageRecord, Lab, LabRecord
+from slipway.lab import record
+from slipway.lab.record import HostRecord, ImageRecord, Lab, LabRecord
 
 IMAGE = ImageRecord(digest="d1", version="v1.34.10", layers=("/os/d1/layer", "/os/base"))
 LAB = LabRecord(
@@ -16,7 +16,7 @@ LAB = LabRecord(
 
 
 def host(name: str = "a", *others: HostRecord) -> HostRecord:
-    return state.new_host(LAB, others, name, IMAGE, uuid.UUID("51235d84-183a-47d5-b67f-c04d8eef9ae1"))
+    return record.new_host(LAB, others, name, IMAGE, uuid.UUID("51235d84-183a-47d5-b67f-c04d8eef9ae1"))
 
 
 def saved_lab(folder: Path, *hosts: HostRecord) -> Lab:

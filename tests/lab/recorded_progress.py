@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.node.progress import PhaseEvent
+from slipway.host.progress import PhaseEvent
 
 
 class RecordedProgress:

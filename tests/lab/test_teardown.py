@@ -6,11 +6,11 @@ from pathlib import Path
 
 from lab.lab_records import LAB, host
 
+from slipway.host.progress import TextProgress
 from slipway.lab import teardown
-from slipway.lab.cgroups import Hierarchy
+from slipway.lab.hosts.cgroups import Hierarchy
 from slipway.lab.processes import Process
-from slipway.lab.state import Lab, Status
-from slipway.node.progress import TextProgress
+from slipway.lab.record import Lab, Status
 
 MOUNTED = [Hierarchy("/sys/fs/cgroup/cpu", 1, ("cpu",)), Hierarchy("/sys/fs/cgroup/unified", 2)]
 

@@ -9,14 +9,14 @@ import pytest
 from slipway.api import releases
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, InitConfiguration
 from slipway.api.machinery.version import Version
+from slipway.host.real import RealHost
 from slipway.node.context import NodeContext
-from slipway.node.host import RealHost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from slipway.node.progress import PhaseEvent
+    from slipway.host.progress import PhaseEvent
 
 VERSIONS = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 

@@ -14,11 +14,13 @@ import pytest
 from slipway.api import releases
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, Etcd, InitConfiguration, LocalEtcd
 from slipway.api.machinery.version import Version
-from slipway.lab import cache
-from slipway.node import etcd, pki, waiting
+from slipway.host import waiting
+from slipway.host.real import RealHost
+from slipway.lab.programs import cache
 from slipway.node.context import NodeContext
-from slipway.node.etcdclient import EtcdClient
-from slipway.node.host import RealHost
+from slipway.node.etcd import pod as etcd
+from slipway.node.pki import store
+from slipway.workload.etcdclient import EtcdClient
 
 if TYPE_CHECKING:
     from node.conftest import Lines
@@ -63,7 +65,7 @@ class EtcdNode:
                 path = f"/etc/kubernetes/pki/etcd/{name}"
                 self.ctx.host.write(path, shared.ctx.host.read(path))
         for name in _CERTIFICATES:
-            pki.ensure_certificate(self.ctx, name)
+            store.ensure_certificate(self.ctx, name)
 
     @property
     def peer_url(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.node.host import CommandResult, RealHost
+from slipway.host.interface import CommandResult
+from slipway.host.real import RealHost
 
 if TYPE_CHECKING:
     from pathlib import Path

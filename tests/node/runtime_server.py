@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from slipway.node.criapi import cri_pb2
+from slipway.host.cri import cri_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.host.real import RealHost
 from slipway.node import dryrun, paths
-from slipway.node.host import RealHost
 
 if TYPE_CHECKING:
     from pathlib import Path

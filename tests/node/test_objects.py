@@ -11,8 +11,8 @@ from node.conftest import VERSIONS
 from slipway.api.kubeadm.internal import DNS, ClusterConfiguration, Networking
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.node import clusterinfo, coredns, kubeproxy, rbac
-from slipway.node.cluster import as_printed
+from slipway.node.cluster.dryrun import as_printed
+from slipway.workload import clusterinfo, coredns, kubeproxy, roles
 
 if TYPE_CHECKING:
     from slipway.api.releases import Release
@@ -31,7 +31,7 @@ def made(version: str) -> list[dict[str, Any]]:
     """All objects of our own whose content does not depend on keys, times or component configurations."""
     release, config = release_of(version), cluster(version)
     return [
-        *(manifest for _, manifests in rbac.for_joining_nodes(release) for manifest in manifests),
+        *(manifest for _, manifests in roles.for_joining_nodes(release) for manifest in manifests),
         *clusterinfo.access(),
         coredns.deployment(config, release),
         coredns.config_map(config),
@@ -52,7 +52,7 @@ def test_objects_are_those_of_the_real_kubeadm(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_kubelet_client_has_a_binding_where_the_release_makes_one(version: str) -> None:
-    names = {manifest["metadata"]["name"] for _, manifests in rbac.for_joining_nodes(release_of(version)) for manifest in manifests}
+    names = {manifest["metadata"]["name"] for _, manifests in roles.for_joining_nodes(release_of(version)) for manifest in manifests}
     assert ("kubeadm:apiserver-kubelet-client" in names) == (
         ("ClusterRoleBinding", "kubeadm:apiserver-kubelet-client") in recorded.objects(version)
     )
@@ -60,7 +60,7 @@ def test_the_kubelet_client_has_a_binding_where_the_release_makes_one(version: s
 
 def test_administrators_are_bound_to_cluster_admin() -> None:
     # phases/kubeconfig/kubeconfig.go, EnsureAdminClusterRoleBindingImpl
-    assert rbac.cluster_admins() == {
+    assert roles.cluster_admins() == {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "kubeadm:cluster-admins"},

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.node import clusterinfo
+from slipway.workload import clusterinfo
 
 NOW = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
 DAY = datetime.timedelta(days=1)

@@ -14,10 +14,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import certificate_state as state
-from certificate_case import VERSIONS, cases_and_versions, changed_files, described_tree, kubeadm_file, without_times, write_golden
+import cases.certificate_state as state
+from cases.certificates import VERSIONS, cases_and_versions, changed_files, described_tree, kubeadm_file, without_times, write_golden
 
-from slipway.lab.gobuild import build
+from slipway.lab.programs.gobuild import build
 
 
 def main() -> None:

@@ -19,7 +19,8 @@ from typing import Any
 import yaml
 
 from slipway.api.machinery.jsonpatch import merge
-from slipway.lab.gobuild import CLUSTER_API, cache_root, module_source
+from slipway.lab.programs.cache import cache_root
+from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 
 VERSION = "v1.14.2"
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from slipway.lab import gobuild
+from slipway.lab.programs import gobuild
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 VERSIONS = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from slipway.lab.gobuild import build
+from slipway.lab.programs.gobuild import build
 
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 GOLDEN = Path(__file__).parents[1] / "golden/components"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from config_case import CASES, VERSIONS, ConfigCase, Recorded, golden_file, understood
+from cases.config import CASES, VERSIONS, ConfigCase, Recorded, golden_file, understood
 
-from slipway.lab.gobuild import build
+from slipway.lab.programs.gobuild import build
 
 FILE_FLAGS = {"validate": "--config", "migrate": "--old-config"}
 

@@ -17,7 +17,8 @@ import yaml
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.lab.gobuild import KUBERNETES, cache_root, module_source
+from slipway.lab.programs.cache import cache_root
+from slipway.lab.programs.gobuild import KUBERNETES, module_source
 
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 LIBRARY = "github.com/coredns/corefile-migration"

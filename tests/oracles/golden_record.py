@@ -18,9 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from golden_case import GOLDEN, Case, all_cases, described_files, golden_folder, normalised_stdout, write_golden
+from cases.golden import GOLDEN, Case, all_cases, described_files, golden_folder, normalised_stdout, write_golden
 
-from slipway.lab.gobuild import build, cache_root
+from slipway.lab.programs.cache import cache_root
+from slipway.lab.programs.gobuild import build
 
 # Answers "active" for the services of the case; the real systemctl needs a systemd.
 SYSTEMCTL = """package main

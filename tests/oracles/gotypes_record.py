@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from slipway.lab.gobuild import KUBERNETES, cache_root, module_source, wrapper_go_mod
+from slipway.lab.programs.cache import cache_root
+from slipway.lab.programs.gobuild import KUBERNETES, module_source, wrapper_go_mod
 
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 HERE = Path(__file__).parent

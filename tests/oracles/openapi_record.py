@@ -1,6 +1,6 @@
 """Records the types of the built-in kinds that the embedded API server knows, from the OpenAPI documents of Kubernetes itself.
 
-``python tests/oracles/openapi_record.py`` needs Go, for the module's source only, and rewrites src/slipway/embedded/data/builtins.json:
+``python tests/oracles/openapi_record.py`` needs Go, for the module's source only, and rewrites src/slipway/embedded/registry/builtins.json:
 the definitions of every version that is served by default, without their descriptions.
 """
 
@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from slipway.lab.gobuild import KUBERNETES, module_source
+from slipway.lab.programs.gobuild import KUBERNETES, module_source
 
 RELEASE = "v1.35.4"
-TABLE = Path(__file__).parent.parent.parent / "src/slipway/embedded/data/builtins.json"
+TABLE = Path(__file__).parent.parent.parent / "src/slipway/embedded/registry/builtins.json"
 GENERAL_AVAILABILITY = re.compile(r"api(s__[a-z0-9.]+)?__v[0-9]+_openapi\.json")
 
 

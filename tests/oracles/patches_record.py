@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from slipway.lab.gobuild import build
+from slipway.lab.programs.gobuild import build
 
 # The oldest and the newest: Pods differ between them in what Go prints for a zero time.
 RELEASES = ("v1.33.13", "v1.36.3")

@@ -1,6 +1,7 @@
 """Records how Kubernetes' own types are written in protobuf, from the tags of their Go declarations.
 
-``python tests/oracles/protobuf_record.py`` needs Go, for the modules' sources only, and rewrites src/slipway/embedded/data/protobuf.json.
+``python tests/oracles/protobuf_record.py`` needs Go, for the modules' sources only, and rewrites
+src/slipway/embedded/endpoints/protobuf.json.
 The .proto files would not do: they do not tell a field that is a pointer, whose zero is a value, from one that is not.
 """
 
@@ -10,10 +11,10 @@ import json
 import re
 from pathlib import Path
 
-from slipway.lab.gobuild import module_source
+from slipway.lab.programs.gobuild import module_source
 
 RELEASE = "v0.35.4"
-TABLE = Path(__file__).parent.parent.parent / "src/slipway/embedded/data/protobuf.json"
+TABLE = Path(__file__).parent.parent.parent / "src/slipway/embedded/endpoints/protobuf.json"
 META = "k8s.io/apimachinery/pkg/apis/meta/v1"
 SPECIAL = {
     f"{META}.Time": "Time",

@@ -18,7 +18,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ConflictError
-from slipway.runtime.cache import Cache
+from slipway.runtime.cache.cache import Cache
 from slipway.runtime.controller import Controller, Watch
 from slipway.runtime.metrics import Metrics
 from slipway.runtime.objects import DONE, Object, Request, Result

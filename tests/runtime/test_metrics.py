@@ -9,7 +9,7 @@ import pytest
 from runtime.manual_clock import ManualClock
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.runtime.health import Address, parse_address, report
+from slipway.runtime.healthz import Address, parse_address, report
 from slipway.runtime.metrics import Metrics
 from slipway.runtime.queue import Queue
 

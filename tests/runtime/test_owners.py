@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.runtime import finalizers, owners, pause
+from slipway.fleet.contract import paused
+from slipway.runtime import finalizers, owners
 
 _CONFIG = {
     "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2",
@@ -102,8 +103,8 @@ _PAUSED_CLUSTER = {"metadata": {"name": "k"}, "spec": {"paused": True}}
 def test_pause_in_the_words_of_cluster_api(cluster: Any, annotated: bool, status: str, reason: str, message: str) -> None:
     annotations = {"cluster.x-k8s.io/paused": ""} if annotated else {}
     manifest: dict[str, Any] = {**_CONFIG, "metadata": {**_CONFIG["metadata"], "annotations": annotations}}  # type: ignore[dict-item]
-    assert pause.is_paused(cluster, manifest) is (status == "True")
-    assert pause.set_paused(cluster, manifest, NOW) is (status == "True")
+    assert paused.is_paused(cluster, manifest) is (status == "True")
+    assert paused.set_paused(cluster, manifest, NOW) is (status == "True")
     assert manifest["status"]["conditions"] == [
         {
             "type": "Paused",

@@ -9,7 +9,7 @@ from typing import Any
 from slipway.api.cluster.kinds import Kind
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.aio import AsyncClient
-from slipway.runtime import install
+from slipway.runtime import apply
 
 WIDGET = Kind("e.test.slipway.io", "v1", "Widget", "widgets")
 SPACE = "e-widgets"
@@ -50,4 +50,4 @@ async def api_client() -> AsyncIterator[AsyncClient]:
 
 async def prepare(client: AsyncClient) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
-    await install.install(client, [namespace, CRD], lambda line: None)
+    await apply.install(client, [namespace, CRD], lambda line: None)

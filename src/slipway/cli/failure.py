@@ -9,7 +9,7 @@ from slipway.api.machinery.errors import OperatorError, PreflightError, Validati
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.api.releases import Release
-    from slipway.cli.parser import Invocation
+    from slipway.cli.argv.parser import Invocation
 
 # At this verbosity and above, kubeadm shows where an error comes from.
 _TRACE = 5
@@ -69,10 +69,10 @@ def _release(call: Invocation) -> Release:
 
     try:
         from slipway.api.kubeadm import documents
-        from slipway.node import configreading, kubeversion
+        from slipway.node.config import reading, version
 
-        if call.config_text is not None and not kubeversion.acts_as_one_release(call.host.environment):
-            return configreading.release_of(call.host, documents.split(call.config_text))
-        return kubeversion.acting_release(call.host.environment)
+        if call.config_text is not None and not version.acts_as_one_release(call.host.environment):
+            return reading.release_of(call.host, documents.split(call.config_text))
+        return version.acting_release(call.host.environment)
     except OperatorError:
         return release_for(NEWEST)

@@ -10,8 +10,8 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from slipway.cli.parser import Invocation
-    from slipway.node.host import Host
+    from slipway.cli.argv.parser import Invocation
+    from slipway.host.interface import Host
 
 _PROGRAMS = ("slipway", "kubeadm")
 _INTERRUPTED = 130
@@ -55,8 +55,8 @@ def program_name() -> str:
 
 
 def _run(argv: list[str], host: Host | None) -> int:
-    from slipway.cli.commands import build
-    from slipway.cli.parser import Invocation, check_arguments, find, parse
+    from slipway.cli.argv.parser import Invocation, check_arguments, find, parse
+    from slipway.cli.trees.root import build
 
     root = build(program_name())
     invocation = Invocation(root.name, root)
@@ -85,7 +85,7 @@ def _run(argv: list[str], host: Host | None) -> int:
 
 
 def _help(invocation: Invocation) -> None:
-    from slipway.cli.help import command_help
+    from slipway.cli.docs.help import command_help
 
     sys.stdout.write(command_help(invocation.program, invocation.command))
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from slipway.cli.parser import Invocation
+    from slipway.cli.argv.parser import Invocation
 
 _TEMPLATES = ("go-template", "go-template-file", "jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile")
 
@@ -17,7 +17,7 @@ _TEMPLATES = ("go-template", "go-template-file", "jsonpath", "jsonpath-as-json",
 def output_format(call: Invocation) -> str:
     """The format that was asked for; an error if there is none such."""
     from slipway.api.machinery.errors import UsageError
-    from slipway.node.kubeversion import acting_release
+    from slipway.node.config.version import acting_release
 
     chosen = call.text("output")
     formats = ("json", "text", "yaml", *(("kyaml",) if acting_release(call.host.environment).kyaml_output else ()))

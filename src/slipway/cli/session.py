@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from slipway.api.machinery.errors import OperatorError, UsageError
-from slipway.cli.overrides import config_text
-from slipway.node.progress import JsonProgress, Progress, TextProgress
+from slipway.cli.fields import config_text
+from slipway.host.progress import JsonProgress, Progress, TextProgress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from slipway.cli.parser import Invocation
+    from slipway.cli.argv.parser import Invocation
     from slipway.node.context import NodeContext
 
 # Seconds to wait for a cluster that is only asked for its configuration; kubeadm waits as long.
@@ -30,13 +30,14 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
 
     A command to which the version does not matter spares the look-up of what a label such as stable-1 means.
     """
-    from slipway.node import configuration, kubeversion
+    from slipway.node.config import load as configuration
+    from slipway.node.config import version
     from slipway.node.context import NodeContext
 
     progress = TextProgress()
 
     def fetch(url: str) -> str:
-        return kubeversion.fetch_label(url) if look_up else f"v{kubeversion.acting_release(call.host.environment).version}"
+        return version.fetch_label(url) if look_up else f"v{version.acting_release(call.host.environment).version}"
 
     config, release = configuration.load_init(
         call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, fetch=fetch
@@ -50,8 +51,10 @@ def live_context(call: Invocation, path: str, progress: Progress, prefix: str) -
 
     What is done with certificates must not depend on a cluster that runs: it is asked, but not waited for.
     """
-    from slipway.node import clusterconfig, kubeversion, paths
-    from slipway.node.cluster import connect
+    from slipway.node import paths
+    from slipway.node.cluster.live import connect
+    from slipway.node.config import cluster as clusterconfig
+    from slipway.node.config import version
     from slipway.node.context import NodeContext
 
     try:
@@ -60,9 +63,9 @@ def live_context(call: Invocation, path: str, progress: Progress, prefix: str) -
         # Without a kubeconfig that can be read nobody expects the cluster to be asked.
         return None
     host, control_plane = call.host, call.host.exists(f"{paths.MANIFESTS_DIR}/kube-apiserver.yaml")
-    release, asked = kubeversion.acting_release(host.environment), False
+    release, asked = version.acting_release(host.environment), False
     try:
-        release = kubeversion.acting_release(host.environment, clusterconfig.kubernetes_version(cluster))
+        release = version.acting_release(host.environment, clusterconfig.kubernetes_version(cluster))
         name = clusterconfig.node_name(host)
         asked = True
         config = clusterconfig.fetch(

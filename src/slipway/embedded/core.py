@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.embedded.admission import Admission
-from slipway.embedded.authentication import Authenticator
-from slipway.embedded.authorization import Authorizer
-from slipway.embedded.controllers import Controllers
-from slipway.embedded.conversion import Converter
-from slipway.embedded.definitions import Definitions
-from slipway.embedded.garbage import GarbageCollector
-from slipway.embedded.pages import Pages
-from slipway.embedded.registry import Registry, WriteOptions
-from slipway.embedded.resources import Catalog
-from slipway.embedded.webhookcalls import WebhookCaller
+from slipway.embedded.access.authentication import Authenticator
+from slipway.embedded.access.authorization import Authorizer
+from slipway.embedded.apiextensions.definitions import Definitions
+from slipway.embedded.controllers.garbage import GarbageCollector
+from slipway.embedded.controllers.loop import Controllers
+from slipway.embedded.endpoints.pages import Pages
+from slipway.embedded.registry.resources import Catalog
+from slipway.embedded.registry.write import Registry, WriteOptions
+from slipway.embedded.webhooks.admission import Admission
+from slipway.embedded.webhooks.client import WebhookCaller
+from slipway.embedded.webhooks.conversion import Converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from slipway.embedded.authentication import User
-    from slipway.embedded.resources import Resource
-    from slipway.embedded.store import Store
-    from slipway.embedded.watching import Watch
+    from slipway.embedded.access.authentication import User
+    from slipway.embedded.registry.resources import Resource
+    from slipway.embedded.storage.store import Store
+    from slipway.embedded.storage.watch import Watch
 
 
 class Core:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slipway.embedded import fielderrors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from slipway.api.machinery.objects import Manifest
     from slipway.embedded.fielderrors import FieldError
 
-Manifest = dict[str, Any]
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 TOO_OLD_CONTINUE = (

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.embedded import initial
-from slipway.embedded.authentication import MASTERS, User, with_authenticated
+from slipway.embedded import bootstrap
+from slipway.embedded.access.authentication import MASTERS, User, with_authenticated
 from slipway.embedded.core import Core
-from slipway.embedded.handler import BODY_LIMIT, Handler
-from slipway.embedded.identity import Identity
-from slipway.embedded.sqlite import Database
-from slipway.embedded.store import Store
+from slipway.embedded.endpoints.handler import BODY_LIMIT, Handler
+from slipway.embedded.pki import Identity
+from slipway.embedded.storage.sqlite import Database
+from slipway.embedded.storage.store import Store
 from slipway.kube.connection import Connection
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class EmbeddedServer:
             for resource, raw, version in self._database.objects():
                 store.restore(resource, raw, version)
             store.resume(self._database.version)
-        initial.populate(store, self._clock)
+        bootstrap.populate(store, self._clock)
         # A watch starts from what a list has shown, and no list was ever answered from before.
         store.compact()
         self._core = Core(
@@ -148,7 +148,7 @@ class EmbeddedServer:
 
     def kubeconfig(self, user: str = "admin", groups: Sequence[str] = (MASTERS,)) -> str:
         """A kubeconfig of :meth:`connection`, for kubectl."""
-        from slipway.embedded.identity import kubeconfig
+        from slipway.embedded.pki import kubeconfig
 
         return kubeconfig(self.connection(user, groups), user)
 

@@ -9,12 +9,12 @@ from slipway.api.machinery.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.options import BootstrapOptions
-    from slipway.kube.client import Manifest
-    from slipway.runtime.admission import Defaulter, Validator
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Manager
     from slipway.runtime.rbac import Rule
+    from slipway.runtime.webhook.admission import Defaulter, Validator
 
 ALL = "all"
 
@@ -41,7 +41,8 @@ class _Bootstrap:
 
     def declarations(self) -> Declarations:
         from slipway.api.cluster import crds, kinds
-        from slipway.fleet.bootstrap import admission, reconciler
+        from slipway.fleet.bootstrap import reconciler
+        from slipway.fleet.bootstrap import webhooks as admission
 
         own = [crd for crd in crds.crds() if crd["spec"]["group"] == kinds.BOOTSTRAP_GROUP]
         return Declarations((self.name,), (self.provider,), reconciler.RULES, own, admission.webhooks())

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import aiohttp
 
     from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.objects import Manifest
     from slipway.kube.aiotransport import Answer
     from slipway.kube.connection import Connection
 
-Manifest = answers.Manifest
 
 JSON = "application/json"
 # How many objects of a list come in one answer, as client-go has it.

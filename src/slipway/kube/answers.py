@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from slipway.kube import errors
 
-Manifest = dict[str, Any]
+if TYPE_CHECKING:
+    from slipway.api.machinery.objects import Manifest
+
 # How much of an answer that nobody understands is shown.
 _SHOWN = 200
 

@@ -17,9 +17,9 @@ from slipway.kube import answers, errors, resources
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from slipway.api.machinery.objects import Manifest
     from slipway.kube.connection import Connection
 
-Manifest = answers.Manifest
 
 JSON = "application/json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.lab import archives, components, hosts, osbase, osimage, programs, setup
+from slipway.lab import lab as setup
+from slipway.lab.hosts import hosts
+from slipway.lab.images import archives
+from slipway.lab.osimage import base as osbase
+from slipway.lab.osimage import image as osimage
+from slipway.lab.programs import catalog, obtain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from slipway.lab.hosts import HostInfo
-    from slipway.lab.osimage import NodeTool, OSImage
-    from slipway.lab.state import Lab
-    from slipway.node.progress import Progress
+    from slipway.host.progress import Progress
+    from slipway.lab.hosts.hosts import HostInfo
+    from slipway.lab.osimage.image import NodeTool, OSImage
+    from slipway.lab.record import Lab
 
 
 def build_image(version: str, *, node_tool: NodeTool, folder: Path | None, progress: Progress) -> OSImage:
     """An OS image with everything that a node of this version needs, the control plane's images included."""
     osimage.check_node_tool(node_tool)  # first: programs can take minutes
-    obtained = components.obtain(version, programs.PROGRAMS, folder=folder, progress=progress)
+    obtained = obtain.obtain(version, catalog.PROGRAMS, folder=folder, progress=progress)
     base = osbase.ensure(progress)
     images = archives.build(version, obtained, rootfs=base)
     return osimage.build(version, node_tool=node_tool, components=obtained, archives=images, progress=progress)

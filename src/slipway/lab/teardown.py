@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab import cgroups, management, network, nspawn
-from slipway.lab.state import notify_socket, port_name
+from slipway.lab.hosts import cgroups, nspawn
+from slipway.lab.management import plane
+from slipway.lab.network import bridge
+from slipway.lab.record import notify_socket, port_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from slipway.lab.cgroups import Hierarchy
+    from slipway.host.progress import Progress
+    from slipway.lab.hosts.cgroups import Hierarchy
     from slipway.lab.processes import Process
-    from slipway.lab.state import HostRecord, Lab, LabRecord, Status
-    from slipway.node.progress import Progress
+    from slipway.lab.record import HostRecord, Lab, LabRecord, Status
 
 _PATIENCE = 10.0
 
@@ -57,7 +59,7 @@ def end_host(lab: Lab, host: HostRecord) -> None:
             case "cgroup":
                 cgroups.remove([step.what])
             case "port":
-                network.remove_port(record, host)
+                bridge.remove_port(record, host)
             case "socket":
                 Path(step.what).unlink(missing_ok=True)
 
@@ -73,7 +75,7 @@ def kill(process: Process | None, patience: float = _PATIENCE) -> None:
 def delete_host(lab: Lab, host: HostRecord) -> None:
     """Remove a host with everything that it has; its record goes last, so that a killed run can be run again."""
     end_host(lab, host)
-    network.forget_host(lab.record, host)
+    bridge.forget_host(lab.record, host)
     folder = lab.host_folder(host.name)
     for entry in folder.path.iterdir():
         if entry != folder.record:
@@ -87,7 +89,7 @@ def down(lab: Lab, progress: Progress) -> None:
         # A management plane needs neither hosts nor a network, so it may be all that there is.
         planes = lab.management.is_dir()
         if planes:
-            management.down(lab.management, progress, purge=True)
+            plane.down(lab.management, progress, purge=True)
         _remove_remains(lab)
         progress.say(f"[lab] {lab.name}: removed" if planes else f"[lab] {lab.name}: there is no such lab at {lab.folder}")
         return
@@ -98,8 +100,8 @@ def down(lab: Lab, progress: Progress) -> None:
             end_host(lab, host)
             progress.say(f"[lab] {lab.name}: host {host.name} is gone")
         if lab.management.is_dir():
-            management.down(lab.management, progress)
-        network.down(lab, hosts)
+            plane.down(lab.management, progress)
+        bridge.down(lab, hosts)
         cgroups.remove(cgroups.folders_of(cgroups.mounted_here(), record.cgroup))
         # The record goes last: as long as something is there, so is what names it.
         for entry in lab.folder.iterdir():
@@ -112,7 +114,7 @@ def down(lab: Lab, progress: Progress) -> None:
 def remove_tree(path: Path) -> None:
     """Remove a file or a folder, never across a mount: what is mounted there is not the lab's to delete."""
     for mount in mounts_below(Path("/proc/self/mountinfo").read_text(), path):
-        network.run("umount", mount)
+        bridge.run("umount", mount)
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif os.path.lexists(path):

@@ -11,8 +11,8 @@ from slipway.credentials.keys import KeyPool
 if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration
     from slipway.api.releases import Release
-    from slipway.node.host import Host
-    from slipway.node.progress import Progress
+    from slipway.host.interface import Host
+    from slipway.host.progress import Progress
 
 
 class NodeContext(msgspec.Struct, kw_only=True):

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.machinery.errors import OperatorError
+from slipway.host.dryrun import DryRunHost
 from slipway.node import paths
-from slipway.node.host import DryRunHost, Host
 
 if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import ComponentConfig
+    from slipway.host.interface import Host
+    from slipway.host.progress import Progress
     from slipway.node.context import NodeContext
-    from slipway.node.progress import Progress
 
 INIT_VARIABLE = "KUBEADM_INIT_DRYRUN_DIR"
 JOIN_VARIABLE = "KUBEADM_JOIN_DRYRUN_DIR"

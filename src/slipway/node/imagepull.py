@@ -14,8 +14,8 @@ from slipway.node.preflight.check import Findings
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from slipway.host.cri.client import ContainerRuntime
     from slipway.node.context import NodeContext
-    from slipway.node.cri import ContainerRuntime
 
     Warn = Callable[[str], None]
 
@@ -39,7 +39,7 @@ def pull_in_preflight(
     ctx: NodeContext, ignored: Collection[str], *, policy: str | None = None, serial: bool | None = None, tag: str = "[preflight]"
 ) -> None:
     """Pull what a control plane needs."""
-    from slipway.node import images
+    from slipway.workload import images
 
     cluster, release = ctx.config.cluster, ctx.release
     pause = images.pause(cluster, release)
@@ -75,7 +75,7 @@ def pull_all(
 
 
 def _pull(ctx: NodeContext, images: Sequence[str], sandbox_image: str, policy: str, serial: bool, tag: str) -> Findings:
-    from slipway.node.cri import ContainerRuntimeError
+    from slipway.host.cri.client import ContainerRuntimeError
 
     try:
         with ctx.host.container_runtime(ctx.config.node_registration.cri_socket) as runtime:
@@ -144,7 +144,7 @@ def pulls(
 def _one(runtime: ContainerRuntime, image: str, if_not_present: bool, warn: Warn) -> Pull:
     from time import monotonic
 
-    from slipway.node.cri import ContainerRuntimeError
+    from slipway.host.cri.client import ContainerRuntimeError
 
     begun = monotonic()
     problem = ""

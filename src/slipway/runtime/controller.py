@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from slipway.api.cluster.kinds import Kind
-    from slipway.runtime.cache import Cache
+    from slipway.runtime.cache.cache import Cache
     from slipway.runtime.metrics import Metrics
     from slipway.runtime.objects import Object, Request, Result
     from slipway.runtime.rbac import Rule

@@ -20,13 +20,13 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import NotFoundError
 from slipway.runtime import logs
-from slipway.runtime.conditions import timestamp
+from slipway.runtime.clock import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
-    from slipway.kube.client import Manifest
 
 Value = TypeVar("Value")
 EventType = Literal["Normal", "Warning"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from slipway.kube.client import Manifest
+    from slipway.api.machinery.objects import Manifest
 
 
 def is_deleted(manifest: Manifest) -> bool:

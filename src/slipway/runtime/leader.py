@@ -24,9 +24,9 @@ from slipway.runtime.logs import fields
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
 
-Manifest = dict[str, Any]
 
 _log = logging.getLogger("slipway.runtime.leader")
 

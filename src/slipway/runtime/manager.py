@@ -15,11 +15,11 @@ import msgspec
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import AsyncClient
-from slipway.runtime import health
-from slipway.runtime.cache import Cache
+from slipway.runtime import healthz
+from slipway.runtime.cache.cache import Cache
+from slipway.runtime.cache.informer import RESYNC
 from slipway.runtime.controller import GRACE, RECONCILE_TIMEOUT, Controller
 from slipway.runtime.events import EventRecorder
-from slipway.runtime.informer import RESYNC
 from slipway.runtime.leader import Elector, LeaseTimes
 from slipway.runtime.logs import fields
 from slipway.runtime.metrics import Metrics
@@ -142,15 +142,15 @@ class Manager:
 
     async def _serve(self, stack: AsyncExitStack) -> None:
         options = self.options
-        address = health.parse_address(options.health_address, "--health-addr")
+        address = healthz.parse_address(options.health_address, "--health-addr")
         if address is not None:
-            server = health.Server(address, health.health_routes(self._healthz, self._readyz), flag="--health-addr")
+            server = healthz.Server(address, healthz.health_routes(self._healthz, self._readyz), flag="--health-addr")
             await server.start()
             stack.push_async_callback(server.stop)
             self.health_port = server.port
-        address = health.parse_address(options.metrics_address, "--metrics-bind-address")
+        address = healthz.parse_address(options.metrics_address, "--metrics-bind-address")
         if address is not None:
-            server = health.Server(address, health.metrics_routes(self.metrics), flag="--metrics-bind-address")
+            server = healthz.Server(address, healthz.metrics_routes(self.metrics), flag="--metrics-bind-address")
             await server.start()
             stack.push_async_callback(server.stop)
             self.metrics_port = server.port

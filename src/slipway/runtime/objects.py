@@ -12,8 +12,8 @@ import msgspec
 
 if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.objects import Manifest
 
-Manifest = dict[str, Any]
 T = TypeVar("T")
 
 

@@ -9,7 +9,7 @@ from slipway.api.machinery.errors import OperatorError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slipway.kube.client import Manifest
+    from slipway.api.machinery.objects import Manifest
 
 
 def reference(owner: Manifest, *, controller: bool = True, block_deletion: bool | None = None) -> Manifest:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from slipway.api.cluster.kinds import Kind
-    from slipway.kube.client import Manifest
+    from slipway.api.machinery.objects import Manifest
 
 GROUP = "rbac.authorization.k8s.io"
 # The order in which people write verbs.

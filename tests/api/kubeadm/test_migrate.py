@@ -11,7 +11,7 @@ import pytest
 
 from slipway.api.kubeadm.migrate import Migration, migrate
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.lab.gobuild import cache_root
+from slipway.lab.programs.cache import cache_root
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "history"
 KUBEADM = cache_root() / "bin" / "v1.35.4" / "kubeadm"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from config_case import VERSIONS, read_recorded
+from cases.config import VERSIONS, read_recorded
 
 from slipway.api.kubeadm.schema import VERSIONS as API_VERSIONS
 from slipway.api.kubeadm.schema import schema

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from slipway.fleet.bootstrap.decision import Step, decide, rendered_anew
-from slipway.fleet.bootstrap.owner import ClusterFacts, Owner
+from slipway.fleet.contract.facts import ClusterFacts, Owner
 
 READY = ClusterFacts("default", "c", infrastructure_provisioned=True, control_plane_initialized=True)
 NOT_INITIALIZED = READY._replace(control_plane_initialized=False)

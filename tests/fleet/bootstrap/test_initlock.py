@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from fleet.bootstrap.world import World
+from fleet.world import World
 
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap import initlock
 from slipway.fleet.bootstrap.initlock import Claim
-from slipway.fleet.bootstrap.owner import ClusterFacts, cluster_from
+from slipway.fleet.contract.facts import ClusterFacts, cluster_from
 
 
 @pytest.mark.parametrize(

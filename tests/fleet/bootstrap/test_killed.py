@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fleet.bootstrap.world import MakeWorld, World
+from fleet.world import MakeWorld, World
 
 from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, MACHINE_POOL, SECRET
 from slipway.fleet.bootstrap.reconciler import KubeadmConfigReconciler

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fleet.bootstrap.world import CA_PAIR, World, eventually
+from fleet.world import CA_PAIR, World, eventually
 
 from slipway.api.cluster.kinds import (
     CLUSTER,
@@ -25,9 +25,9 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.bootstrap import clustercerts
-from slipway.fleet.bootstrap.controlplaneversion import VersionUnreadableError
+from slipway.fleet import certificates
 from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.bootstrap.version import VersionUnreadableError
 from slipway.kube.aio import PatchType
 from slipway.runtime.objects import DONE, Result
 
@@ -77,7 +77,7 @@ async def test_a_worker_gets_its_data(world: World) -> None:
     ]
     discovery = bootstrap_token(config)
     assert discovery["apiServerEndpoint"] == "10.0.0.1:6443"
-    assert discovery["caCertHashes"] == clustercerts.ca_hashes(CA_PAIR.certificate)
+    assert discovery["caCertHashes"] == certificates.ca_hashes(CA_PAIR.certificate)
     assert "unsafeSkipCAVerification" not in discovery
 
 

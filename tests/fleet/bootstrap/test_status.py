@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from slipway.fleet.bootstrap.clustercerts import CertificatesError
 from slipway.fleet.bootstrap.status import WAITING_FOR_INFRASTRUCTURE, Status
-from slipway.runtime.conditions import Condition
+from slipway.fleet.certificates import CertificatesError
+from slipway.fleet.contract.conditions import Condition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, tzinfo=UTC)

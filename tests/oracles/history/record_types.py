@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 
-from slipway.lab.gobuild import KUBERNETES, module_source
+from slipway.lab.programs.gobuild import KUBERNETES, module_source
 
 RELEASES = {
     "v1alpha1": ("v1.11.10", "v1.10.13", "v1.9.11"),

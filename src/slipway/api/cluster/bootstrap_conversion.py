@@ -15,13 +15,15 @@ import msgspec
 
 from slipway.api.cluster import bootstrap, bootstrap_v1beta1
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
-from slipway.api.cluster.meta import Manifest, Type, manifest
+from slipway.api.cluster.meta import Type, manifest
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.encode import encode
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from slipway.api.machinery.objects import Manifest
 
 DATA_ANNOTATION = "cluster.x-k8s.io/conversion-data"
 _KINDS = (KUBEADM_CONFIG.kind, KUBEADM_CONFIG_TEMPLATE.kind)

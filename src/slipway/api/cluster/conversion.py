@@ -9,7 +9,7 @@ from slipway.api.cluster.bootstrap_conversion import ConversionError
 from slipway.api.cluster.kinds import BOOTSTRAP_GROUP
 
 if TYPE_CHECKING:
-    from slipway.api.cluster.meta import Manifest
+    from slipway.api.machinery.objects import Manifest
 
 _GROUPS = {BOOTSTRAP_GROUP: bootstrap_conversion.convert}
 

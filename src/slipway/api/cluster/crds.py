@@ -11,7 +11,8 @@ from slipway.api.machinery.openapi import schema_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from slipway.api.cluster.meta import Manifest, Type
+    from slipway.api.cluster.meta import Type
+    from slipway.api.machinery.objects import Manifest
 
 CATEGORY = "cluster-api"
 # Which version of a kind satisfies which version of Cluster API's contract; without it the core controllers do not find the kind.

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from slipway.api.machinery.objects import Object
+from slipway.api.machinery.objects import Manifest, Object
 from slipway.api.machinery.openapi import REQUIRED, at_least, items, length, one_of, pattern, schema
 
 T = TypeVar("T", bound="Type")
@@ -20,7 +20,6 @@ T = TypeVar("T", bound="Type")
 # Attribute, name on the wire, default, and whether it is printed even then.
 _plans: dict[type[Object], list[tuple[str, str, Any, bool]]] = {}
 
-Manifest = dict[str, Any]
 # What is there has something in it.
 NOT_EMPTY: Mapping[str, Any] = {"minProperties": 1}
 Int32 = Annotated[int, schema(format="int32")]

@@ -8,9 +8,12 @@ with the default None, so that an explicit false or 0s is kept; nested objects a
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
+
+Manifest = dict[str, Any]
+"""An object as its JSON is, of whatever kind."""
 
 
 class Object(msgspec.Struct, kw_only=True, rename="camel"):

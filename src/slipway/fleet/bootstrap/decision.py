@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from slipway.fleet.bootstrap.owner import ClusterFacts, Owner
+    from slipway.fleet.contract.facts import ClusterFacts, Owner
 
 
 class Step(Enum):

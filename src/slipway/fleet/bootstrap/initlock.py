@@ -13,14 +13,15 @@ import msgspec
 
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.bootstrap.owner import CLUSTER_NAME_LABEL, cluster_reference
+from slipway.fleet.contract.facts import CLUSTER_NAME_LABEL, cluster_reference
 from slipway.kube.errors import AlreadyExistsError, ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from slipway.fleet.bootstrap.owner import ClusterFacts
-    from slipway.kube.aio import AsyncClient, Manifest
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.contract.facts import ClusterFacts
+    from slipway.kube.aio import AsyncClient
 
 KEY = "lock-information"
 

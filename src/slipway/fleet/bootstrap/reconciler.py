@@ -21,20 +21,21 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.bootstrap import initlock, upkeep, watching
-from slipway.fleet.bootstrap.clustercerts import CertificateSecrets, CertificatesError
-from slipway.fleet.bootstrap.controlplaneversion import ControlPlaneVersions, VersionUnreadableError
+from slipway.fleet.bootstrap import initlock, upkeep
+from slipway.fleet.bootstrap import watches as watching
+from slipway.fleet.bootstrap.data.discovery import EndpointUnknownError
 from slipway.fleet.bootstrap.decision import Step, decide
-from slipway.fleet.bootstrap.discovery import EndpointUnknownError
-from slipway.fleet.bootstrap.making import InputError, Maker
-from slipway.fleet.bootstrap.owner import cluster_from, owner_from, owner_link
+from slipway.fleet.bootstrap.maker import InputError, Maker
 from slipway.fleet.bootstrap.scope import Scope
 from slipway.fleet.bootstrap.status import WAITING_FOR_CONTROL_PLANE, WAITING_FOR_INFRASTRUCTURE
 from slipway.fleet.bootstrap.upkeep import Upkeep
-from slipway.fleet.bootstrap.workload import WorkloadClusters
+from slipway.fleet.bootstrap.version import ControlPlaneVersions, VersionUnreadableError
+from slipway.fleet.certificates import CertificateSecrets, CertificatesError
+from slipway.fleet.clustercache import WorkloadClusters
+from slipway.fleet.contract import paused as pause
+from slipway.fleet.contract.conditions import TRUE
+from slipway.fleet.contract.facts import cluster_from, owner_from, owner_link
 from slipway.kube.errors import ConflictError
-from slipway.runtime import pause
-from slipway.runtime.conditions import TRUE
 from slipway.runtime.objects import DONE, Result
 from slipway.runtime.rbac import READ, rule
 
@@ -42,11 +43,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.fleet.bootstrap.options import BootstrapOptions
-    from slipway.fleet.bootstrap.owner import Owner
     from slipway.fleet.bootstrap.upkeep import Memory
+    from slipway.fleet.contract.conditions import Condition
+    from slipway.fleet.contract.facts import Owner
     from slipway.kube.aio import AsyncClient
-    from slipway.runtime.cache import Cache
-    from slipway.runtime.conditions import Condition
+    from slipway.runtime.cache.cache import Cache
     from slipway.runtime.controller import Reconciler, Watch
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.manager import Manager

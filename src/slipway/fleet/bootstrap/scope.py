@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import KUBEADM_CONFIG
 from slipway.fleet.bootstrap.status import OWNED, OWNED_DEPRECATED, Status
-from slipway.fleet.bootstrap.workloadtokens import Holder
-from slipway.runtime.patching import Patcher
+from slipway.fleet.bootstrap.tokens import Holder
+from slipway.fleet.contract.patch import Patcher
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from slipway.fleet.bootstrap.owner import ClusterFacts, Owner
-    from slipway.kube.aio import AsyncClient, Manifest
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.contract.facts import ClusterFacts, Owner
+    from slipway.kube.aio import AsyncClient
 
 
 class Scope:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.fleet.bootstrap import controlplaneversion
-from slipway.runtime import conditions, deprecatedconditions
-from slipway.runtime.conditions import FALSE, TRUE, UNKNOWN, Condition
-from slipway.runtime.conditionsummary import Reasons, summary
-from slipway.runtime.deprecatedconditions import DeprecatedCondition, well
-from slipway.runtime.pause import PAUSED
+from slipway.fleet.bootstrap import version
+from slipway.fleet.contract import conditions, v1beta1conditions
+from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN, Condition
+from slipway.fleet.contract.conditionsummary import Reasons, summary
+from slipway.fleet.contract.paused import PAUSED
+from slipway.fleet.contract.v1beta1conditions import DeprecatedCondition, well
+from slipway.runtime import clock
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from slipway.fleet.bootstrap.clustercerts import CertificatesError
-    from slipway.kube.aio import Manifest
-    from slipway.runtime.conditions import ConditionStatus
-    from slipway.runtime.deprecatedconditions import Severity
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.certificates import CertificatesError
+    from slipway.fleet.contract.conditions import ConditionStatus
+    from slipway.fleet.contract.v1beta1conditions import Severity
 
 READY = "Ready"
 DATA_SECRET = "DataSecretAvailable"
 CERTIFICATES = "CertificatesAvailable"
 
-OWNED = (READY, DATA_SECRET, CERTIFICATES, PAUSED, controlplaneversion.CONDITION)
+OWNED = (READY, DATA_SECRET, CERTIFICATES, PAUSED, version.CONDITION)
 OWNED_DEPRECATED = (READY, DATA_SECRET, CERTIFICATES)
 
 WAITING_FOR_INFRASTRUCTURE = "WaitingForClusterInfrastructure"
@@ -40,7 +41,7 @@ class Status:
         self._config = config
         self._now = now
         # A reconcile sets a dozen conditions, all at the same time.
-        self._stamp = conditions.timestamp(now)
+        self._stamp = clock.timestamp(now)
         self._said: dict[str, Condition] = {}
 
     def is_true(self, condition_type: str) -> bool:
@@ -81,17 +82,17 @@ class Status:
         self._set_deprecated(DeprecatedCondition(type=CERTIFICATES, status=FALSE, reason=reason, severity=severity, message=error.message))
 
     def version_known(self, reason: str, message: str) -> None:
-        self._set(controlplaneversion.CONDITION, TRUE, reason, message)
+        self._set(version.CONDITION, TRUE, reason, message)
 
     def version_unreadable(self, message: str) -> None:
-        self._set(controlplaneversion.CONDITION, FALSE, controlplaneversion.UNREADABLE, message)
+        self._set(version.CONDITION, FALSE, version.UNREADABLE, message)
 
     def version_unsaid(self) -> None:
         """The condition belongs to the setting that the control plane's version decides."""
         found = conditions.of(self._config)
-        self._said.pop(controlplaneversion.CONDITION, None)
-        if conditions.find(found, controlplaneversion.CONDITION) is not None:
-            self._status["conditions"] = conditions.remove(found, controlplaneversion.CONDITION)
+        self._said.pop(version.CONDITION, None)
+        if conditions.find(found, version.CONDITION) is not None:
+            self._status["conditions"] = conditions.remove(found, version.CONDITION)
 
     def finish(self, *, succeeded: bool) -> None:
         """Ready sums the others up; the generation counts as observed only when everything went well."""
@@ -100,7 +101,7 @@ class Status:
             self._put(self._generation(condition))
         found = conditions.of(self._config)
         self._put(self._generation(summary(found, READY, _SUMMED_UP, Reasons("NotReady", "ReadyUnknown", "Ready"))))
-        older = deprecatedconditions.summary(self._deprecated, _SUMMED_UP)
+        older = v1beta1conditions.summary(self._deprecated, _SUMMED_UP)
         if older is not None:
             self._set_deprecated(older)
         if succeeded:
@@ -131,7 +132,7 @@ class Status:
     def _set_deprecated(self, condition: DeprecatedCondition) -> None:
         condition.last_transition_time = self._stamp
         deprecated = self._status.setdefault("deprecated", {}).setdefault("v1beta1", {})
-        deprecated["conditions"] = deprecatedconditions.set_deprecated(self._deprecated, condition, self._now)
+        deprecated["conditions"] = v1beta1conditions.set_deprecated(self._deprecated, condition, self._now)
 
 
 _CERTIFICATE_REASONS: dict[bool, tuple[str, Severity]] = {

@@ -15,10 +15,13 @@ import msgspec
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
-from slipway.fleet.bootstrap import controlplaneversion, datasecret, discovery, workloadtokens
-from slipway.fleet.bootstrap.datasecret import Rendering
+from slipway.fleet.bootstrap import tokens as workloadtokens
+from slipway.fleet.bootstrap import version as controlplaneversion
+from slipway.fleet.bootstrap.data import discovery
+from slipway.fleet.bootstrap.data import secret as datasecret
+from slipway.fleet.bootstrap.data.secret import Rendering
 from slipway.fleet.bootstrap.decision import data_secret_status, rendered_anew, token_discovery
-from slipway.fleet.bootstrap.workloadtokens import Care, Holder, Token
+from slipway.fleet.bootstrap.tokens import Care, Holder, Token
 from slipway.runtime.logs import fields
 from slipway.runtime.objects import DONE, Result
 
@@ -26,13 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from slipway.fleet.bootstrap.controlplaneversion import ControlPlaneVersions
-    from slipway.fleet.bootstrap.making import Made, Maker
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.bootstrap.maker import Made, Maker
     from slipway.fleet.bootstrap.options import BootstrapOptions
-    from slipway.fleet.bootstrap.owner import Owner
     from slipway.fleet.bootstrap.scope import Scope
-    from slipway.fleet.bootstrap.workload import WorkloadClusters
-    from slipway.kube.aio import AsyncClient, Manifest
+    from slipway.fleet.bootstrap.version import ControlPlaneVersions
+    from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.fleet.contract.facts import Owner
+    from slipway.kube.aio import AsyncClient
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Request
 

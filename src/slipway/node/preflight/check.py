@@ -11,8 +11,8 @@ from slipway.api.machinery.errors import PreflightError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from slipway.node.host import Host
-    from slipway.node.progress import Progress
+    from slipway.host.interface import Host
+    from slipway.host.progress import Progress
 
 
 class Findings(NamedTuple):

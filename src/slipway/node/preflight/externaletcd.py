@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.api.kubeadm.internal import ExternalEtcd
-    from slipway.node.host import Host
+    from slipway.host.interface import Host
 
 OLDEST = "3.5.24-0"
 """The oldest version that works, of kubeadm 1.33 to 1.36 (constants.MinExternalEtcdVersion)."""

@@ -11,7 +11,7 @@ from slipway.node.preflight.check import FINE, Check, Findings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from slipway.node.host import Host
+    from slipway.host.interface import Host
 
 CONTROL_PLANE_CPUS = 2
 CONTROL_PLANE_MEMORY_MB = 1700

@@ -9,7 +9,7 @@ from slipway.kube.proxies import proxy_for
 from slipway.node.preflight.check import FINE, Check, Findings
 
 if TYPE_CHECKING:
-    from slipway.node.host import Host
+    from slipway.host.interface import Host
 
 
 def direct(address: str) -> Check:

@@ -9,7 +9,7 @@ from slipway.node.preflight.check import FINE, Check, Findings
 if TYPE_CHECKING:
     from slipway.api.machinery.version import Version
     from slipway.api.releases import Release
-    from slipway.node.host import Host
+    from slipway.host.interface import Host
     from slipway.node.preflight.machine import InstalledKubelet
 
 
@@ -17,7 +17,7 @@ def runs(socket: str) -> Check:
     """The runtime answers and says that it is ready; its network may come later, with the cluster."""
 
     def find(host: Host) -> Findings:
-        from slipway.node.cri import ContainerRuntimeError
+        from slipway.host.cri.client import ContainerRuntimeError
 
         try:
             with host.container_runtime(socket) as runtime:
@@ -32,7 +32,7 @@ def tells_cgroup_driver(socket: str, release: Release) -> Check:
     """A kubelet that is not told its cgroup driver by the runtime takes it from its configuration, for now."""
 
     def find(host: Host) -> Findings:
-        from slipway.node.cri import ContainerRuntimeError
+        from slipway.host.cri.client import ContainerRuntimeError
 
         try:
             with host.container_runtime(socket) as runtime:
@@ -56,9 +56,9 @@ def system_verification(kubelet: InstalledKubelet, release: Release, *, upgrade:
     """The kernel, the operating system and the cgroups; an upgrade looks at what the next minor of the kubelet needs."""
 
     def find(host: Host) -> Findings:
-        from slipway.node.preflight import systemverification
+        from slipway.node.preflight import system
 
-        demands = systemverification.DEMANDS[release.system_validators]
+        demands = system.DEMANDS[release.system_validators]
         installed: Version | None = None
         if demands.cgroup_v1_fails_since is not None:
             try:
@@ -67,7 +67,7 @@ def system_verification(kubelet: InstalledKubelet, release: Release, *, upgrade:
                 return Findings(errors=(f"couldn't get kubelet version: {error}",))
             if upgrade:
                 installed = _next_minor(installed)
-        verdict = systemverification.verify(systemverification.facts(host), demands, installed)
+        verdict = system.verify(system.facts(host), demands, installed)
         heading = "[preflight] The system verification failed. Printing the output from the verification:\n"
         return Findings(verdict.errors, verdict.warnings, heading + verdict.report if verdict.errors else "")
 

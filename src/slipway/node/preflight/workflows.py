@@ -9,7 +9,7 @@ from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.machinery.version import Version
 from slipway.node import paths
 from slipway.node.preflight import externaletcd, machine, proxies, runtime
-from slipway.node.preflight.earlier import CONTROLLER_MANAGER_PORT, ETCD_PORTS, KUBELET_PORT, NOTHING, SCHEDULER_PORT, Earlier
+from slipway.node.preflight.resume import CONTROLLER_MANAGER_PORT, ETCD_PORTS, KUBELET_PORT, NOTHING, SCHEDULER_PORT, Earlier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,1 @@
+"""One module a command: argv in, text out."""

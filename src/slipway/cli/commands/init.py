@@ -1,0 +1,39 @@
+"""``init`` and ``init phase …``: flags in, the workflow of slipway.node.init out."""
+
+from __future__ import annotations
+
+from slipway.api.kubeadm.validation import refuse_mixed_arguments
+from slipway.cli import fields as overrides
+from slipway.cli.session import progress_for
+from slipway.node import paths
+from slipway.node.config import version
+from slipway.node.init import phases
+from slipway.node.init.steps import InitOptions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.argv.parser import Invocation
+
+
+def run(call: Invocation) -> None:
+    progress = progress_for(call)
+    requested = call.text("kubernetes-version") if call.changed("kubernetes-version") else ""
+    fields = overrides.init_overrides(call, version.acting_release(call.host.environment, requested), progress)
+    refuse_mixed_arguments(call.given)
+    options = InitOptions(
+        text=overrides.config_text(call),
+        source=call.config_path,
+        overrides=fields,
+        only=call.command.phase,
+        # A phase without --cri-socket does not care which runtime there is.
+        detect_cri="cri-socket" in call.flags,
+        kubeconfig_dir=call.text("kubeconfig-dir") if call.changed("kubeconfig-dir") else paths.KUBERNETES_DIR,
+        kubeconfig=call.text("kubeconfig") if call.changed("kubeconfig") else paths.ADMIN_CONF,
+        upload_certs=call.is_on("upload-certs"),
+        skip_token_print=call.is_on("skip-token-print"),
+        skip_certificate_key_print=call.is_on("skip-certificate-key-print"),
+        print_manifest=call.is_on("print-manifest"),
+    )
+    state = phases.prepare(options, call.host, progress)
+    call.release = state.ctx.release
+    phases.perform(state)

@@ -1,0 +1,35 @@
+"""``join`` and ``join phase …``: flags in, the workflow of slipway.node.join out."""
+
+from __future__ import annotations
+
+from slipway.api.kubeadm.validation import refuse_mixed_arguments
+from slipway.cli import fields as overrides
+from slipway.cli.session import progress_for
+from slipway.node.join import phases
+from slipway.node.join.steps import JoinOptions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.argv.parser import Invocation
+
+
+def run(call: Invocation) -> None:
+    progress = progress_for(call)
+    refuse_mixed_arguments(call.given)
+    fields = overrides.join_overrides(call, progress)
+    options = JoinOptions(
+        text=overrides.config_text(call),
+        source=call.config_path,
+        overrides=fields,
+        only=call.command.phase,
+        # A phase without --cri-socket does not care which runtime there is, nor one without --discovery-file about discovery.
+        detect_cri="cri-socket" in call.flags,
+        discovers="discovery-file" in call.flags,
+    )
+    state = phases.prepare(options, call.host, progress)
+    call.release = state.release
+    try:
+        phases.perform(state)
+    finally:
+        # The cluster may have told which release to be.
+        call.release = state.release

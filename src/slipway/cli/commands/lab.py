@@ -1,0 +1,210 @@
+"""``lab``: argv in, text out; what is done is in slipway.lab."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slipway.api.machinery.errors import OperatorError, UsageError
+from slipway.host.progress import TextProgress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from slipway.cli.argv.parser import Invocation
+    from slipway.lab.record import Lab
+
+
+def components(call: Invocation) -> None:
+    from slipway.lab.programs import cache, catalog
+    from slipway.lab.programs.obtain import obtain
+
+    if call.switch("list"):
+        _table(call, cache.listing(), ("program", "version", "size", "source"))
+        return
+    if call.switch("prune"):
+        freed = cache.prune(call.arguments)
+        sys.stdout.write(f"[components] Freed {freed / 1e6:.0f} MB; kept: {', '.join(call.arguments) or 'nothing'}\n")
+        return
+    if not call.arguments:
+        raise UsageError("name the versions to obtain, such as v1.35.4")
+    for version in call.arguments:
+        for found in obtain(version, catalog.PROGRAMS, folder=_folder(call), progress=TextProgress()).values():
+            sys.stdout.write(f"[components] {found.program} {found.version}: {found.path} ({found.source})\n")
+
+
+def image_build(call: Invocation) -> None:
+    from slipway.lab.provision import build_image
+
+    tool: Any = call.text("node-tool")
+    image = build_image(call.text("kubernetes-version"), node_tool=tool, folder=_folder(call), progress=TextProgress())
+    sys.stdout.write(f"{image.name} {image.digest[:16]}\n")
+
+
+def image_list(call: Invocation) -> None:
+    from slipway.lab.osimage import image as osimage
+
+    _table(call, osimage.list_images(), ("name", "digest", "version", "node_tool"))
+
+
+def up(call: Invocation) -> None:
+    from slipway.lab.osimage import image as osimage
+    from slipway.lab.provision import bring_up
+
+    bring_up(
+        call.text("lab"),
+        osimage.find(call.text("image")),
+        call.number("hosts"),
+        TextProgress(),
+        bridge=call.text("bridge") or None,
+        host_range=call.text("host-range") or None,
+        pod_range=call.text("pod-range") or None,
+    )
+
+
+def down(call: Invocation) -> None:
+    from slipway.lab import teardown
+
+    teardown.down(_lab(call), TextProgress())
+
+
+def network(call: Invocation) -> None:
+    from slipway.lab import lab as setup
+
+    lab = setup.up(
+        call.text("lab"),
+        TextProgress(out=sys.stderr),
+        bridge=call.text("bridge") or None,
+        hosts=call.text("host-range") or None,
+        pods=call.text("pod-range") or None,
+    )
+    _table(call, [lab.record], ("name", "bridge", "hosts", "pods"))
+
+
+def host(call: Invocation) -> None:
+    """The commands that do one thing to one host."""
+    from slipway.lab.hosts import hosts
+    from slipway.lab.osimage import image as osimage
+
+    lab, name, progress = _lab(call), _host_name(call), TextProgress()
+    action = call.command.name
+    if action == "create":
+        data = call.text("user-data")
+        user_data = call.host.read(data).decode() if data else None
+        hosts.create(lab, name, osimage.find(call.text("image")), user_data=user_data)
+    elif action == "start":
+        hosts.start(lab, name, progress)
+    elif action == "reboot":
+        hosts.restart(lab, name, progress)
+    else:
+        simple = {
+            "cut": hosts.cut,
+            "delete": hosts.delete,
+            "power-off": hosts.power_off,
+            "restore": hosts.restore_link,
+            "stop": hosts.stop,
+        }
+        simple[action](lab, name)
+    progress.say(f"[host] {name}: {action} done")
+
+
+def host_exec(call: Invocation) -> None:
+    from slipway.lab.hosts import hosts
+
+    name, *command = call.arguments or [""]
+    if not name or not command:
+        raise UsageError("name a host and a command: lab host exec NAME -- COMMAND")
+    sys.stdout.flush()
+    code = hosts.execute(_lab(call), name, command)
+    if code:
+        raise SystemExit(code)
+
+
+def host_install(call: Invocation) -> None:
+    from slipway.lab.hosts import install
+    from slipway.lab.osimage import image as osimage
+
+    lab, name, image, progress = _lab(call), _host_name(call), osimage.find(call.text("image")), TextProgress()
+    install.install_images(lab, name, image, progress)
+    if not call.switch("images-only"):
+        install.install_programs(lab, name, image, progress)
+
+
+def host_list(call: Invocation) -> None:
+    from slipway.lab.hosts import hosts
+
+    _table(call, hosts.list_hosts(_lab(call)), ("name", "state", "address", "pod_range", "version", "link", "boots"))
+
+
+def host_logs(call: Invocation) -> None:
+    from slipway.lab.hosts import hosts
+
+    code = hosts.logs(
+        _lab(call),
+        _host_name(call),
+        console=call.switch("console"),
+        follow=call.switch("follow"),
+        unit=call.text("unit"),
+        lines=call.number("lines"),
+    )
+    if code:
+        raise SystemExit(code)
+
+
+def management_up(call: Invocation) -> None:
+    from slipway.lab.management import plan
+    from slipway.lab.management import plane as management
+    from slipway.lab.programs import obtain as components
+
+    version = call.text("kubernetes-version")
+    found = components.obtain(version, plan.PROGRAMS, folder=_folder(call), progress=TextProgress())
+    paths = {name: obtained.path for name, obtained in found.items()}
+    plane = management.up(_lab(call).management, version, paths, TextProgress())
+    sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
+
+
+def management_down(call: Invocation) -> None:
+    from slipway.lab.management import plane as management
+
+    management.down(_lab(call).management, TextProgress(), purge=True)
+
+
+def management_status(call: Invocation) -> None:
+    from slipway.lab.management import status
+
+    _table(call, [status.status(_lab(call).management)], ("version", "healthy", "server", "kubeconfig"))
+
+
+def _lab(call: Invocation) -> Lab:
+    from slipway.lab.record import DEFAULT_ROOT, Lab
+
+    name = call.text("lab")
+    return Lab(name, DEFAULT_ROOT / name)
+
+
+def _host_name(call: Invocation) -> str:
+    if not call.arguments:
+        raise UsageError("name a host")
+    return call.arguments[0]
+
+
+def _folder(call: Invocation) -> Path | None:
+    return Path(call.text("folder")) if call.text("folder") else None
+
+
+def _table(call: Invocation, rows: Sequence[Any], columns: tuple[str, ...]) -> None:
+    """Rows for a person, or all that is known of them as JSON."""
+    chosen = call.text("output")
+    if chosen == "json":
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(rows, enc_hook=str), indent=2).decode() + "\n")
+        return
+    if chosen != "text":
+        raise OperatorError(f'"{chosen}" is not an output format of this command: use text or json')
+    cells = [[column.upper().replace("_", " ") for column in columns], *([str(getattr(row, column)) for column in columns] for row in rows)]
+    widths = [max(len(line[number]) for line in cells) for number in range(len(columns))]
+    for line in cells:
+        sys.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n")

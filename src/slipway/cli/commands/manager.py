@@ -1,0 +1,124 @@
+"""``manager``: argv in, text out; what is run is in slipway.runtime and slipway.fleet."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from slipway.api.machinery.errors import OperatorError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.argv.parser import Invocation
+    from slipway.fleet.manifests import Installation
+    from slipway.fleet.registry import Declarations
+    from slipway.kube.connection import Connection
+
+_DEFAULT_KUBECONFIG = ".kube/config"
+
+
+def run(call: Invocation) -> None:
+    _prepare_for_long()
+    from slipway.cli.commands import managerflags
+
+    settings = managerflags.settings(call)
+    target = connection(call)
+    from slipway.fleet import manager
+
+    manager.run(target, settings)
+
+
+def manifests(call: Invocation) -> None:
+    from slipway.cli.commands import managerflags
+
+    form = managerflags.one_of(call, "output")
+    wanted = _wanted(call)
+    if form == "json":
+        import json
+
+        sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": wanted}, indent=2) + "\n")
+        return
+    from slipway.api.machinery import goyaml
+
+    sys.stdout.write("---\n".join(goyaml.dump(manifest) for manifest in wanted))
+
+
+def install(call: Invocation) -> None:
+    wanted = _wanted(call)
+    target = connection(call)
+    _prepare_for_long()
+    import asyncio
+
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.apply import install as apply_all
+
+    def say(line: str) -> None:
+        sys.stdout.write(f"[install] {line}\n")
+        sys.stdout.flush()
+
+    async def work() -> None:
+        async with AsyncClient(target) as client:
+            await apply_all(client, wanted, say)
+
+    asyncio.run(work())
+    outside = call.text("webhook-url")
+    say(f"Run `{call.program} manager` where {outside} leads to its --webhook-port" if outside else "The manager starts in the cluster")
+
+
+def connection(call: Invocation) -> Connection:
+    """The management cluster: that of --kubeconfig, of this Pod, of KUBECONFIG, or of the user."""
+    from slipway.kube import incluster, kubeconfig
+    from slipway.kube.connection import from_kubeconfig
+
+    host, environment = call.host, call.host.environment
+    given = call.text("kubeconfig")
+    if not given and incluster.available(environment):
+        return incluster.connection(environment)
+    own = [path for path in environment.get("KUBECONFIG", "").split(":") if path]
+    home = f"{environment['HOME']}/{_DEFAULT_KUBECONFIG}" if environment.get("HOME") else ""
+    path = given or next((found for found in (*own, home) if found and host.exists(found)), "")
+    if not path:
+        raise OperatorError("there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG")
+    try:
+        content = host.read(path)
+    except OSError as error:
+        raise OperatorError(f"cannot read the kubeconfig {path}: {error.strerror or error}") from None
+    return from_kubeconfig(kubeconfig.load(content, path), host.read, source=path)
+
+
+def _wanted(call: Invocation) -> list[dict[str, Any]]:
+    from slipway.fleet.manifests import manifests as made
+
+    return made(_installation(call, _declarations(call)))
+
+
+def _declarations(call: Invocation) -> Declarations:
+    from slipway.fleet import registry
+
+    return registry.declarations(registry.chosen(call.texts("controllers")))
+
+
+def _installation(call: Invocation, declared: Declarations) -> Installation:
+    from slipway import __version__
+    from slipway.fleet.manifests import Installation
+
+    return Installation(
+        rules=declared.rules,
+        crds=declared.crds,
+        webhooks=declared.webhooks,
+        controllers=declared.names,
+        image=call.text("image") or f"slipway:v{__version__}",
+        namespace=call.text("namespace"),
+        # One label value names one provider.
+        provider=declared.providers[0] if len(declared.providers) == 1 else "",
+        webhook_url=call.text("webhook-url"),
+    )
+
+
+def _prepare_for_long() -> None:
+    """Undo what suits a process of milliseconds: this one collects its garbage, and aiohttp wants the module that was kept out."""
+    import gc
+
+    gc.enable()
+    if sys.modules.get("typing_extensions", sys) is None:
+        del sys.modules["typing_extensions"]

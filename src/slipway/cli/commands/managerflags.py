@@ -1,0 +1,87 @@
+"""The flags of ``manager run`` as checked settings; what is wrong gets a sentence before anything starts."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from slipway.api.machinery.errors import UsageError
+from slipway.cli.argv.values import quote
+from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from slipway.cli.argv.parser import Invocation
+
+# A label of DNS, which a namespace is, and a label's value.
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def settings(call: Invocation) -> Settings:
+    from slipway.fleet import registry
+
+    return Settings(
+        controllers=registry.chosen(call.texts("controllers")),
+        namespace=_matching(call, "namespace", _NAMESPACE, "the name of a namespace"),
+        watch_filter=_matching(call, "watch-filter", _LABEL_VALUE, "the value of a label"),
+        concurrency=_between(call, "concurrency", 1, 1000),
+        leader_elect=call.switch("leader-elect"),
+        own_namespace=_matching(call, "leader-elect-namespace", _NAMESPACE, "the name of a namespace"),
+        metrics_address=address(call, "metrics-bind-address"),
+        health_address=address(call, "health-addr"),
+        webhook_port=_between(call, "webhook-port", 0, 65535),
+        webhook_cert_dir=call.text("webhook-cert-dir"),
+        sync_period=_seconds(call, "sync-period", 1),
+        bootstrap=_bootstrap(call),
+        log_format=one_of(call, "log-format"),
+        verbosity=call.verbosity,
+    )
+
+
+def _bootstrap(call: Invocation) -> BootstrapOptions:
+    join_version: Any = one_of(call, "join-version")
+    return BootstrapOptions(
+        token_ttl=timedelta(seconds=call.duration("bootstrap-token-ttl").seconds),
+        join_version=join_version,
+        version_file=call.switch("kubeadm-version-file"),
+    )
+
+
+def one_of(call: Invocation, name: str) -> str:
+    allowed, value = call.flags[name].completes, call.text(name)
+    if value not in allowed:
+        raise UsageError(f"{quote(value)} is not a value of --{name}: use {' or '.join(allowed)}")
+    return value
+
+
+def address(call: Invocation, name: str) -> str:
+    """``[HOST]:PORT``, or ``0`` for none, as controller-runtime's flags have it."""
+    from slipway.runtime.healthz import parse_address
+
+    value = call.text(name)
+    parse_address(value, f"--{name}")
+    return value
+
+
+def _matching(call: Invocation, name: str, pattern: re.Pattern[str], what: str) -> str:
+    value = call.text(name)
+    if value and not pattern.fullmatch(value):
+        raise UsageError(f"{quote(value)} for --{name} is not {what}")
+    return value
+
+
+def _between(call: Invocation, name: str, least: int, most: int) -> int:
+    value = call.number(name)
+    if not least <= value <= most:
+        raise UsageError(f"{value} for --{name} is not a number from {least} to {most}")
+    return value
+
+
+def _seconds(call: Invocation, name: str, least: float) -> float:
+    value = call.duration(name)
+    if value.seconds < least:
+        raise UsageError(f"{value} for --{name} is too short: it is to be at least {least:g}s")
+    return float(value.seconds)

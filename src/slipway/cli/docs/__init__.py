@@ -1,0 +1,1 @@
+"""Help, man pages and completion, made from the tree of commands."""

@@ -1,0 +1,181 @@
+"""Who may do what: RBAC, evaluated on the Roles and bindings that are in the store.
+
+The group ``system:masters`` may do everything.  Decoded rules are kept until the objects change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.embedded import errors
+from slipway.embedded.access.authentication import MASTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.access.authentication import User
+    from slipway.embedded.endpoints.request import RequestInfo
+    from slipway.embedded.storage.store import Change, Store
+
+GROUP = "rbac.authorization.k8s.io"
+ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"
+BINDINGS, CLUSTER_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebindings.{GROUP}"
+
+
+# What anybody may read: the server answers it even to who has no rights at all.
+PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+DISCOVERY_PATHS = ("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/")
+
+
+class Verdict(NamedTuple):
+    """``why`` names the binding that allows, or what went wrong with one."""
+
+    allowed: bool
+    why: str = ""
+
+
+class _Binding(NamedTuple):
+    name: str
+    namespace: str
+    subjects: list[Manifest]
+    role: Manifest
+
+
+class Authorizer:
+    """Decides by the rules of Roles and ClusterRoles that bindings give to the user and the user's groups."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._bindings: list[_Binding] | None = None
+        self._rules: dict[tuple[str, str, str], list[Manifest] | None] = {}
+        store.listeners.append(self._forget)
+
+    def decide(self, user: User, request: RequestInfo) -> Verdict:
+        if MASTERS in user.groups:
+            return Verdict(True)
+        missing: list[str] = []
+        for binding in self._bound(user, request.namespace):
+            rules = self._rules_of(binding)
+            if rules is None:
+                missing.append(_missing(binding))
+                continue
+            if any(allows(rule, request, namespaced=bool(binding.namespace)) for rule in rules):
+                return Verdict(True, _because(binding, user))
+        return Verdict(False, f"RBAC: {_one_or_list(missing)}" if missing else "")
+
+    def check(self, user: User, request: RequestInfo) -> None:
+        verdict = self.decide(user, request)
+        if not verdict.allowed:
+            why = f"{_escaped(_denial(user, request))}{f': {verdict.why}' if verdict.why else ''}"
+            raise errors.forbidden(request.group, request.resource, request.name, why)
+
+    def rules(self, user: User, namespace: str) -> list[Manifest]:
+        """All rules that hold for a user in a namespace and in the whole cluster."""
+        found: list[Manifest] = []
+        for binding in self._bound(user, namespace):
+            found += self._rules_of(binding) or []
+        return found
+
+    def role_rules(self, kind: str, namespace: str, name: str) -> list[Manifest] | None:
+        """The rules of a Role or a ClusterRole; None where there is none."""
+        return self._rules_of(_Binding("", namespace, [], {"kind": kind, "name": name}))
+
+    def _forget(self, resource: str, change: Change) -> None:
+        del change
+        if resource in (BINDINGS, CLUSTER_BINDINGS):
+            self._bindings = None
+        elif resource in (ROLES, CLUSTER_ROLES):
+            self._rules.clear()
+
+    def _bound(self, user: User, namespace: str) -> Iterator[_Binding]:
+        if self._bindings is None:
+            self._bindings = [
+                _Binding(stored.name, stored.namespace, manifest.get("subjects") or [], manifest.get("roleRef") or {})
+                for bucket in (CLUSTER_BINDINGS, BINDINGS)
+                for stored in self._store.bucket(bucket).within("")
+                for manifest in (stored.manifest(),)
+            ]
+        for binding in self._bindings:
+            if binding.namespace in ("", namespace) and any(_applies(subject, user, binding.namespace) for subject in binding.subjects):
+                yield binding
+
+    def _rules_of(self, binding: _Binding) -> list[Manifest] | None:
+        kind, name = str(binding.role.get("kind")), str(binding.role.get("name"))
+        namespace = binding.namespace if kind == "Role" else ""
+        wanted = (kind, namespace, name)
+        if wanted not in self._rules:
+            stored = self._store.get(ROLES if kind == "Role" else CLUSTER_ROLES, namespace, name)
+            self._rules[wanted] = None if stored is None else stored.manifest().get("rules") or []
+        return self._rules[wanted]
+
+
+def allows(rule: Manifest, request: RequestInfo, *, namespaced: bool) -> bool:
+    """Whether one rule allows a request; the rules of a RoleBinding say nothing of paths that are not resources."""
+    verbs = rule.get("verbs") or ()
+    if request.verb not in verbs and "*" not in verbs:
+        return False
+    if not request.resource:
+        return not namespaced and any(_covers(path, request.path) for path in rule.get("nonResourceURLs") or ())
+    groups = rule.get("apiGroups") or ()
+    if request.group not in groups and "*" not in groups:
+        return False
+    if not _names(rule.get("resources") or (), request):
+        return False
+    names = rule.get("resourceNames") or ()
+    return not names or request.name in names
+
+
+def _names(resources: Iterable[str], request: RequestInfo) -> bool:
+    wanted = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+    for resource in resources:
+        if resource in ("*", wanted):
+            return True
+        if request.subresource and resource == f"*/{request.subresource}":
+            return True
+    return False
+
+
+def _covers(pattern: str, path: str) -> bool:
+    return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
+
+
+def _applies(subject: Manifest, user: User, namespace: str) -> bool:
+    kind, name = subject.get("kind"), str(subject.get("name"))
+    if kind == "User":
+        return user.name == name
+    if kind == "Group":
+        return name in user.groups
+    if kind == "ServiceAccount":
+        return user.name == f"system:serviceaccount:{subject.get('namespace') or namespace}:{name}"
+    return False
+
+
+def _denial(user: User, request: RequestInfo) -> str:
+    if not request.resource:
+        return f'User "{user.name}" cannot {request.verb} path "{request.path}"'
+    resource = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+    where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
+    return f'User "{user.name}" cannot {request.verb} resource "{resource}" in API group "{request.group}" {where}'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _because(binding: _Binding, user: User) -> str:
+    kind, name = ("RoleBinding", f"{binding.name}/{binding.namespace}") if binding.namespace else ("ClusterRoleBinding", binding.name)
+    subject = next(subject for subject in binding.subjects if _applies(subject, user, binding.namespace))
+    whom = f'{subject.get("kind")} "{subject.get("name")}{"/" + subject["namespace"] if subject.get("namespace") else ""}"'
+    return f'RBAC: allowed by {kind} "{name}" of {binding.role.get("kind")} "{binding.role.get("name")}" to {whom}'
+
+
+def _missing(binding: _Binding) -> str:
+    kind = str(binding.role.get("kind"))
+    resource = "role" if kind == "Role" else "clusterrole"
+    return f'{resource}.{GROUP} "{binding.role.get("name")}" not found'
+
+
+def _one_or_list(texts: list[str]) -> str:
+    texts = list(dict.fromkeys(texts))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

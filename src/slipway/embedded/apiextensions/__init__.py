@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: their schemas, and the resources that they define."""

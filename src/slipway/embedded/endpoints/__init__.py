@@ -1,0 +1,1 @@
+"""Requests and answers: HTTP in front of the registry."""

@@ -1,0 +1,89 @@
+"""What is at the paths that are not resources: discovery, OpenAPI, the version and the health of the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from slipway.embedded import errors
+from slipway.embedded.endpoints import discovery, negotiation, openapi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.endpoints.request import RequestInfo
+    from slipway.embedded.registry.resources import Catalog
+
+
+_HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+class Pages:
+    """Documents are made once for every state of the catalog."""
+
+    def __init__(self, catalog: Catalog, git_version: str) -> None:
+        self._catalog, self._git_version = catalog, git_version
+        self._made: dict[str, bytes] = {}
+        self._generation = -1
+
+    def answer(self, request: web.BaseRequest, info: RequestInfo) -> web.Response:
+        if info.verb not in ("get", "head"):
+            raise errors.method_not_allowed()
+        path = info.path.rstrip("/") or "/"
+        if path.startswith(_HEALTH):
+            return negotiation.response(b"ok", 200, [], "text/plain")
+        if path in ("/api", "/apis") and discovery.wants_aggregated(request.headers.get("Accept", "")):
+            body = self._document(f"{path} aggregated", lambda: discovery.aggregated(self._catalog.all(), core=path == "/api"))
+            answer = negotiation.response(body, 200, [])
+            answer.headers["Content-Type"] = discovery.AGGREGATED
+            answer.headers["Vary"] = "Accept"
+            return answer
+        return negotiation.response(self._document(path, lambda: self._made_for(path, request.host)), 200, [])
+
+    def _made_for(self, path: str, host: str) -> Manifest:
+        resources = self._catalog.all()
+        parts = path.strip("/").split("/")
+        match parts:
+            case ["version"]:
+                return discovery.server_version(self._git_version)
+            case ["api"]:
+                return discovery.api_versions(host)
+            case ["apis"]:
+                return discovery.group_list(resources)
+            case ["api", version]:
+                return _found(discovery.resource_list(resources, "", version))
+            case ["apis", group]:
+                return _found(discovery.group(resources, group))
+            case ["apis", group, version]:
+                return _found(discovery.resource_list(resources, group, version))
+            case ["openapi", "v2"]:
+                return openapi.v2_document(resources, self._git_version)
+            case ["openapi", "v3"]:
+                return openapi.index(resources)
+            case ["openapi", "v3", *rest]:
+                group, version = (
+                    ("", rest[1]) if rest[0] == "api" and len(rest) == 2 else (rest[1], rest[2]) if len(rest) == 3 else ("", "")
+                )
+                members = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
+                return _found(openapi.v3_document(members, self._git_version) if members else None)
+            case [""]:
+                return {"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}
+        raise errors.no_such_page()
+
+    def _document(self, name: str, make: Callable[[], Manifest]) -> bytes:
+        if self._generation != self._catalog.generation:
+            self._made.clear()
+            self._generation = self._catalog.generation
+        if name not in self._made:
+            self._made[name] = msgspec.json.encode(make()) + b"\n"
+        return self._made[name]
+
+
+def _found(document: Manifest | None) -> Manifest:
+    if document is None:
+        raise errors.no_such_page()
+    return document

@@ -1,0 +1,1 @@
+"""Patches, server-side apply and managedFields."""

@@ -1,0 +1,186 @@
+"""The metadata that every object has: what the server fills in, what it keeps from the object before, and what it refuses."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from slipway.api.machinery import labels
+from slipway.api.machinery.fieldpath import Path
+from slipway.embedded import fielderrors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.fielderrors import FieldError
+
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+
+_PATH = Path("metadata")
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
+_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
+    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_LABEL_1035_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an "
+    "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
+_LABEL_NAMED = frozenset({"namespaces"})
+_LABEL_1035_NAMED = frozenset({"services"})
+_PATH_NAMED = frozenset(
+    {
+        "roles",
+        "rolebindings",
+        "clusterroles",
+        "clusterrolebindings",
+        "certificatesigningrequests",
+        "apiservices",
+        "customresourcedefinitions",
+    }
+)
+
+
+def timestamp(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def generated_name(prefix: str) -> str:
+    """A name with five random characters, after at most 58 of the prefix."""
+    return prefix[:58] + "".join(random.choices(_SUFFIX, k=5))
+
+
+def initialise(metadata: Manifest, now: datetime) -> None:
+    """What only the server decides about a new object."""
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+        metadata.pop(field, None)
+    metadata["uid"] = str(uuid4())
+    metadata["creationTimestamp"] = timestamp(now)
+
+
+def carry_over(new: Manifest, old: Manifest) -> None:
+    """What an update cannot change; a uid that differs is an error, not ours to hide."""
+    for field in ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        if field in old:
+            new[field] = old[field]
+        else:
+            new.pop(field, None)
+    if not new.get("uid"):
+        new["uid"] = old.get("uid", "")
+
+
+def tidy(metadata: Manifest) -> None:
+    """Leave out what is empty, as the Go type does."""
+    for field in [field for field, value in metadata.items() if value is None or value in ("", [], {})]:
+        del metadata[field]
+
+
+def name_rule(plural: str) -> Callable[[str], list[str]]:
+    """What is wrong with a name of a resource."""
+    if plural in _LABEL_NAMED:
+        return label_problems
+    if plural in _LABEL_1035_NAMED:
+        return lambda name: _problems(name, _LABEL_1035, 63, _LABEL_1035_RULE)
+    if plural in _PATH_NAMED:
+        return path_segment_problems
+    return subdomain_problems
+
+
+def subdomain_problems(name: str) -> list[str]:
+    return _problems(name, _SUBDOMAIN, 253, _SUBDOMAIN_RULE)
+
+
+def label_problems(name: str) -> list[str]:
+    return _problems(name, _LABEL, 63, _LABEL_RULE)
+
+
+def path_segment_problems(name: str) -> list[str]:
+    if name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{sign}'" for sign in ("/", "%") if sign in name]
+
+
+def _problems(name: str, pattern: re.Pattern[str], limit: int, rule: str) -> list[str]:
+    found = [f"must be no more than {limit} bytes"] if len(name) > limit else []
+    return found if pattern.match(name) else [*found, rule]
+
+
+def errors(metadata: Manifest, plural: str, *, creating: bool, custom: bool) -> list[FieldError]:
+    """What is wrong with the metadata of an object, whatever its kind."""
+    found: list[FieldError] = []
+    if creating:
+        rule = name_rule(plural)
+        prefix, name = metadata.get("generateName") or "", metadata.get("name") or ""
+        if prefix:
+            # A prefix may end with what a name may not end with.
+            found += [fielderrors.invalid("metadata.generateName", prefix, text) for text in rule(prefix.rstrip("-") or "x")]
+        if not name:
+            found.append(fielderrors.required("metadata.name", "name or generateName is required"))
+        found += [fielderrors.invalid("metadata.name", name, text) for text in (rule(name) if name else ())]
+    known = labels.validate_labels(metadata.get("labels") or {}, _PATH.child("labels"))
+    known += labels.validate_annotations(metadata.get("annotations") or {}, _PATH.child("annotations"))
+    found += [fielderrors.of(error) for error in known]
+    found += _owner_errors(metadata.get("ownerReferences") or [])
+    finalizers = metadata.get("finalizers") or []
+    for finalizer in finalizers:
+        found += [fielderrors.invalid("metadata.finalizers", finalizer, text) for text in labels.key_problems(finalizer)]
+    if not custom:
+        unqualified = [(index, name) for index, name in enumerate(finalizers) if "/" not in name and name not in _STANDARD_FINALIZERS]
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        found += [fielderrors.invalid(f"metadata.finalizers[{index}]", name, detail) for index, name in unqualified]
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        found.append(fielderrors.invalid("metadata.finalizers", finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
+    return found
+
+
+def update_errors(new: Manifest, old: Manifest) -> list[FieldError]:
+    """What is wrong with the metadata as a successor of the old one."""
+    found: list[FieldError] = []
+    if "deletionTimestamp" in old:
+        added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+        if added:
+            listed = ", ".join(f'"{name}"' for name in added)
+            detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+            found.append(fielderrors.forbidden("metadata.finalizers", detail))
+    found += [
+        fielderrors.invalid(f"metadata.{field}", new.get(field) or "", "field is immutable")
+        for field in ("name", "namespace", "uid")
+        if (new.get(field) or "") != (old.get(field) or "")
+    ]
+    return found
+
+
+def _owner_errors(references: list[Manifest]) -> list[FieldError]:
+    found: list[FieldError] = []
+    controller = ""
+    for reference in references:
+        for field, detail in (("apiVersion", "version must not be empty"), ("kind", ""), ("name", ""), ("uid", "")):
+            if not reference.get(field):
+                found.append(
+                    fielderrors.invalid(f"metadata.ownerReferences.{field}", reference.get(field) or "", detail or "must not be empty")
+                )
+        if reference.get("apiVersion") == "v1" and reference.get("kind") == "Event":
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(fielderrors.invalid("metadata.ownerReferences", reference, detail))
+        if reference.get("controller"):
+            current = f"{reference.get('kind')}/{reference.get('name')}"
+            if controller:
+                detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {current}'
+                found.append(fielderrors.invalid("metadata.ownerReferences", references, detail))
+            controller = controller or current
+    return found

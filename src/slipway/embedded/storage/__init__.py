@@ -1,0 +1,1 @@
+"""What the server keeps: objects, their history and their watchers."""

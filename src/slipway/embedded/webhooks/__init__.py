@@ -1,0 +1,1 @@
+"""Admission and conversion webhooks, called as kube-apiserver calls them."""

@@ -1,0 +1,110 @@
+"""The bootstrap data of a machine: which kubeadm configuration it gets, and in which format.
+
+``spec`` is the spec of a KubeadmConfig v1beta2 in its JSON form, complete: discovery is filled in, and ``files`` and ``users`` are what
+became of those of the spec, with nothing left to look up.  It is not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from slipway.api.machinery.errors import ConfigurationError
+from slipway.fleet.bootstrap.data import cloudinit
+from slipway.fleet.bootstrap.data.cloudinit import HostSetup
+from slipway.fleet.bootstrap.ignition import render
+from slipway.fleet.bootstrap.kubeadm.document import AdditionalData, cluster_configuration, init_configuration, join_configuration
+from slipway.fleet.bootstrap.kubeadm.parts import is_defined, part
+
+__all__ = ["CLOUD_CONFIG", "IGNITION", "AdditionalData", "BootstrapData", "File", "init_control_plane", "join_control_plane", "join_worker"]
+
+Spec = Mapping[str, Any]
+File = Mapping[str, Any]
+User = Mapping[str, Any]
+
+CLOUD_CONFIG = "cloud-config"
+IGNITION = "ignition"
+
+# Removed by the Machine controller once the Node has its labels and annotations.
+UNINITIALIZED_TAINT = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
+
+
+class BootstrapData(NamedTuple):
+    """What the data Secret of a machine holds, and what is odd about the user's additions to it."""
+
+    value: bytes
+    format: str
+    warnings: str = ""
+
+
+def init_control_plane(
+    spec: Spec, *, version: str, additional: AdditionalData, certificates: Sequence[File], files: Sequence[File], users: Sequence[User]
+) -> BootstrapData:
+    """For the machine that creates the cluster."""
+    setup = _setup(spec, [*certificates, *files], users)
+    cluster = cluster_configuration(part(spec, "clusterConfiguration"), version, additional)
+    init = init_configuration(part(spec, "initConfiguration"), version)
+    if _is_ignition(spec):
+        return _ignition(render.init_control_plane(setup, _additions(spec), cluster, init))
+    return BootstrapData(cloudinit.init_control_plane(setup, cluster, init), CLOUD_CONFIG)
+
+
+def join_control_plane(
+    spec: Spec, *, version: str, certificates: Sequence[File], files: Sequence[File], users: Sequence[User]
+) -> BootstrapData:
+    """For a machine that joins the control plane; kubeadm knows that it does by the section that is added here if it is missing."""
+    setup = _setup(spec, [*certificates, *files], users)
+    source = part(spec, "joinConfiguration")
+    join = join_configuration({**source, "controlPlane": source.get("controlPlane") or {}}, version)
+    if _is_ignition(spec):
+        return _ignition(render.join(setup, _additions(spec), join))
+    return BootstrapData(cloudinit.join_control_plane(setup, join), CLOUD_CONFIG)
+
+
+def join_worker(spec: Spec, *, version: str, files: Sequence[File], users: Sequence[User]) -> BootstrapData:
+    """For a machine that joins as a worker: its Node is tainted until the Machine controller has taken it in."""
+    source = part(spec, "joinConfiguration")
+    join = join_configuration(_with_uninitialized_taint(source), version)
+    if source.get("controlPlane") is not None:
+        raise ConfigurationError("Machine is a Worker, but JoinConfiguration.ControlPlane is set in the KubeadmConfig object")
+    setup = _setup(spec, files, users)
+    if _is_ignition(spec):
+        return _ignition(render.join(setup, _additions(spec), join))
+    return BootstrapData(cloudinit.join_worker(setup, join), CLOUD_CONFIG)
+
+
+def _with_uninitialized_taint(join: Mapping[str, Any]) -> Mapping[str, Any]:
+    registration = part(join, "nodeRegistration")
+    taints = registration.get("taints") or []
+    wanted = (UNINITIALIZED_TAINT["key"], UNINITIALIZED_TAINT["effect"])
+    if any((taint.get("key"), taint.get("effect")) == wanted for taint in taints):
+        return join
+    return {**join, "nodeRegistration": {**registration, "taints": [*taints, UNINITIALIZED_TAINT]}}
+
+
+def _setup(spec: Spec, files: Sequence[File], users: Sequence[User]) -> HostSetup:
+    ntp, disks, verbosity = spec.get("ntp"), spec.get("diskSetup"), spec.get("verbosity")
+    return HostSetup(
+        files=files,
+        boot_commands=spec.get("bootCommands") or (),
+        pre_kubeadm_commands=spec.get("preKubeadmCommands") or (),
+        post_kubeadm_commands=spec.get("postKubeadmCommands") or (),
+        users=users,
+        ntp=ntp if is_defined(ntp) else None,
+        disk_setup=disks if is_defined(disks) else None,
+        mounts=spec.get("mounts") or (),
+        verbosity="" if verbosity is None else f"--v {verbosity}",
+    )
+
+
+def _is_ignition(spec: Spec) -> bool:
+    return spec.get("format") == IGNITION
+
+
+def _ignition(rendered: tuple[bytes, str]) -> BootstrapData:
+    value, warnings = rendered
+    return BootstrapData(value, IGNITION, warnings)
+
+
+def _additions(spec: Spec) -> Mapping[str, Any]:
+    return part(part(spec, "ignition"), "containerLinuxConfig")

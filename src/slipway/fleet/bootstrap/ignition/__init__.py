@@ -1,0 +1,1 @@
+"""Bootstrap data as Ignition."""

@@ -1,0 +1,1 @@
+"""kubeadm's configuration documents, as the release of the cluster reads them."""

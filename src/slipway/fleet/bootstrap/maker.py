@@ -1,0 +1,282 @@
+"""Makes bootstrap data: gathers what it takes, has it rendered, and keeps it as the data Secret.
+
+Everything that can fail for the user's input comes before anything is written.  What is written can be written again: a token is found by
+its id, a certificate and the data Secret by their names.
+"""
+
+from __future__ import annotations
+
+import logging
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from slipway.api.cluster.kinds import SECRET
+from slipway.api.machinery.errors import OperatorError
+from slipway.fleet import certificates as clustercerts
+from slipway.fleet.bootstrap import initlock, tokens
+from slipway.fleet.bootstrap import version as controlplaneversion
+from slipway.fleet.bootstrap.data import data as bootstrapdata
+from slipway.fleet.bootstrap.data import discovery, files
+from slipway.fleet.bootstrap.data import secret as datasecret
+from slipway.fleet.bootstrap.data.secret import Rendering
+from slipway.fleet.bootstrap.decision import token_discovery
+from slipway.fleet.bootstrap.version import VersionUnreadableError, normalized, template_data, version_file
+from slipway.runtime.logs import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.bootstrap.data.data import BootstrapData
+    from slipway.fleet.bootstrap.options import BootstrapOptions
+    from slipway.fleet.bootstrap.scope import Scope
+    from slipway.fleet.bootstrap.tokens import Token
+    from slipway.fleet.bootstrap.version import ControlPlaneVersions, JoinVersion
+    from slipway.fleet.certificates import CertificateSecrets, KeyPair
+    from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.kube.aio import AsyncClient
+
+_log = logging.getLogger("slipway.fleet.bootstrap")
+
+LOCK_RETRY = 30.0
+
+
+class Made(NamedTuple):
+    """What came of it.  Without ``stored`` it was somebody else's turn."""
+
+    requeue_after: float = 0.0
+    stored: bool = True
+    rendering: Rendering = Rendering()
+    token: Token | None = None
+    """A token that was made for it."""
+
+
+class InputError(OperatorError):
+    """Something that the spec says or refers to cannot be used.  ``message`` is the condition's, ``cause`` without what it was for."""
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class Maker:
+    def __init__(
+        self,
+        client: AsyncClient,
+        options: BootstrapOptions,
+        certificates: CertificateSecrets,
+        versions: ControlPlaneVersions,
+        workload: WorkloadClusters,
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._certificates = certificates
+        self._versions = versions
+        self._workload = workload
+
+    async def init(self, scope: Scope) -> Made:
+        """For the machine that creates the cluster, if it is the one that may."""
+        cluster, machine = scope.cluster, scope.owner.name
+        if not await initlock.acquire(self._client, cluster, machine):
+            return Made(LOCK_RETRY, stored=False)
+        try:
+            secret = await self._init_secret(scope)
+        except OperatorError as error:
+            # Another machine may have better luck.  From the moment the data may be there, only this one may go on.
+            await self._release(scope, error)
+            raise
+        await datasecret.store(self._client, secret, scope.config)
+        scope.status.created(secret["metadata"]["name"])
+        return Made()
+
+    async def _init_secret(self, scope: Scope) -> Manifest:
+        cluster = scope.cluster
+        version = _own_version(scope)
+        configuration = scope.section("clusterConfiguration")
+        purposes = clustercerts.for_control_plane(configuration)
+        pairs = await clustercerts.look_up(self._certificates.read, cluster, purposes)
+        if cluster.control_plane_ref is None:
+            reference = datasecret.config_reference(scope.config)
+            pairs = await clustercerts.complete(self._client, cluster, purposes, pairs, configuration, reference)
+        # kubeadm would make what is missing, and then the cluster would have another CA than its kubeconfigs.
+        clustercerts.require([purpose._replace(key_needed=False) for purpose in purposes], pairs, cluster)
+        scope.status.certificates_available()
+        data = template_data(version, await self._version_for_templates(scope))
+        found, users = await self._files(scope, data), await self._users(scope)
+        if cluster.endpoint and not configuration.get("controlPlaneEndpoint"):
+            scope.set_section("clusterConfiguration", {**configuration, "controlPlaneEndpoint": cluster.endpoint})
+            await scope.save_spec()
+        made = bootstrapdata.init_control_plane(
+            scope.spec,
+            version=version,
+            additional=_additional(scope),
+            certificates=clustercerts.files(purposes, pairs),
+            files=found,
+            users=users,
+        )
+        return _data_secret(scope, made, Rendering())
+
+    async def join_control_plane(self, scope: Scope) -> Made:
+        """For a machine that joins the control plane, with the version of its own: the control plane's controller chose it."""
+        version = _own_version(scope)
+        purposes = clustercerts.for_control_plane(scope.section("clusterConfiguration"))
+        pairs = await self._existing(scope, purposes)
+        data = template_data(version, await self._version_for_templates(scope))
+        found, users = await self._files(scope, data), await self._users(scope)
+        join = scope.section("joinConfiguration")
+        if join.get("controlPlane") is None:
+            scope.set_section("joinConfiguration", {**join, "controlPlane": {}})
+        token = await self._discovery(scope, pairs[clustercerts.CA])
+        made = bootstrapdata.join_control_plane(
+            scope.spec,
+            version=version,
+            certificates=clustercerts.files(purposes, pairs),
+            files=[*found, *_discovery_files(scope)],
+            users=users,
+        )
+        return await self._store(scope, made, "", token)
+
+    async def join_worker(self, scope: Scope, *, control_plane: str | None = None, note: str = "") -> Made:
+        """For a machine or a pool of machines that join as workers.
+
+        ``control_plane`` is the version of the control plane where it has just been read; ``note`` ends the condition's message.
+        """
+        if scope.section("joinConfiguration").get("controlPlane") is not None:
+            raise InputError(
+                "Machine is a Worker, but JoinConfiguration.ControlPlane is set in the KubeadmConfig object",
+                "spec.joinConfiguration.controlPlane is set for a worker",
+            )
+        pairs = await self._existing(scope, clustercerts.for_worker())
+        version = await self.join_version(scope, control_plane)
+        if self._options.join_version == "control-plane":
+            scope.status.version_known(version.reason, version.message + note)
+        else:
+            scope.status.version_unsaid()
+        found = await self._files(scope, template_data(version.shown, version.control_plane))
+        users = await self._users(scope)
+        token = await self._discovery(scope, pairs[clustercerts.CA])
+        spec: Mapping[str, Any] = scope.spec
+        if self._options.version_file and all(file.get("path") != controlplaneversion.VERSION_FILE for file in found):
+            found = [version_file(version.shown), *found]
+            spec = controlplaneversion.with_file_after_boot(spec, version.shown)
+        made = bootstrapdata.join_worker(spec, version=version.version, files=[*found, *_discovery_files(scope)], users=users)
+        return await self._store(scope, made, version.shown, token)
+
+    async def join_version(self, scope: Scope, control_plane: str | None = None) -> JoinVersion:
+        """The version that the data of a worker is made for."""
+        cluster, owner = scope.cluster, scope.owner
+        if control_plane is None:
+            control_plane = await self._versions.read(cluster)
+        return controlplaneversion.choose(
+            self._options.join_version, cluster.control_plane_ref, control_plane, owner.version, f"{owner.kind} {owner.name}"
+        )
+
+    async def new_token(self, scope: Scope, previous: str = "") -> Token:
+        """A token in the workload cluster; with ``previous``, one that takes its place."""
+        try:
+            async with self._workload.client(scope.cluster.namespace, scope.cluster.name) as client:
+                return await tokens.obtain(client, scope.holder, self._options.token_ttl, scope.now, previous=previous)
+        except OperatorError as error:
+            raise OperatorError(f"failed to create new bootstrap token: {error.message}") from error
+
+    async def _existing(self, scope: Scope, purposes: list[clustercerts.Purpose]) -> clustercerts.Pairs:
+        pairs = await clustercerts.look_up(self._certificates.read, scope.cluster, purposes)
+        clustercerts.require(purposes, pairs, scope.cluster)
+        scope.status.certificates_available()
+        return pairs
+
+    async def _discovery(self, scope: Scope, ca: KeyPair) -> Token | None:
+        """Complete the discovery, with a token if there is none yet, and write it; the token, if it was made.
+
+        A kubeconfig file brings its own credentials.
+        """
+        token = None
+        join = scope.section("joinConfiguration")
+        found: Mapping[str, Any] = join.get("discovery") or {}
+        if discovery.uses_file(found):
+            found = discovery.with_file(found, scope.cluster.endpoint, ca.certificate)
+        else:
+            found = discovery.with_endpoint(found, scope.cluster.endpoint, clustercerts.ca_hashes(ca.certificate))
+            if not found["bootstrapToken"].get("token"):
+                token = await self.new_token(scope)
+                found = discovery.with_token(found, token.text)
+        scope.set_section("joinConfiguration", {**join, "discovery": found})
+        await scope.save_spec()
+        return token
+
+    async def _files(self, scope: Scope, data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        try:
+            return list(
+                await files.resolve_files(scope.spec.get("files") or [], self._secret_reader(scope), data, namespace=scope.holder.namespace)
+            )
+        except OperatorError as error:
+            raise InputError(f"Failed to prepare spec.files: {error.message}", error.message) from error
+
+    async def _users(self, scope: Scope) -> list[Mapping[str, Any]]:
+        try:
+            return list(
+                await files.resolve_users(scope.spec.get("users") or [], self._secret_reader(scope), namespace=scope.holder.namespace)
+            )
+        except OperatorError as error:
+            raise InputError(f"Failed to read password from secrets for spec.users: {error.message}", error.message) from error
+
+    async def _version_for_templates(self, scope: Scope) -> str:
+        """The control plane's version, where a template may ask for it."""
+        if all(files.version_form(file) is None for file in scope.spec.get("files") or ()):
+            return ""
+        try:
+            return await self._versions.read(scope.cluster)
+        except VersionUnreadableError as error:
+            raise InputError(f"Failed to prepare spec.files: {error.message}", error.message) from error
+
+    def _secret_reader(self, scope: Scope) -> files.ReadSecret:
+        async def read(name: str) -> Mapping[str, bytes] | None:
+            secret = await self._client.find(SECRET, name, scope.holder.namespace)
+            return None if secret is None else {key: b64decode(value) for key, value in (secret.get("data") or {}).items()}
+
+        return read
+
+    async def _store(self, scope: Scope, made: BootstrapData, version: str, token: Token | None) -> Made:
+        rendering = Rendering(version, (token_discovery(scope.config).get("token") or "").partition(".")[0])
+        secret = _data_secret(scope, made, rendering)
+        await datasecret.store(self._client, secret, scope.config)
+        scope.status.created(secret["metadata"]["name"])
+        return Made(tokens.check_interval(self._options.token_ttl).total_seconds(), rendering=rendering, token=token)
+
+    async def _release(self, scope: Scope, error: OperatorError) -> None:
+        try:
+            await initlock.release(self._client, scope.cluster, scope.owner.name)
+        except OperatorError as second:
+            raise OperatorError(f"{error.message}; and the init lock could not be released: {second.message}") from error
+
+
+def _own_version(scope: Scope) -> str:
+    try:
+        return normalized(scope.owner.version)
+    except ValueError as error:
+        raise InputError(f"Failed to create bootstrap data: {error}", str(error)) from None
+
+
+def _additional(scope: Scope) -> bootstrapdata.AdditionalData:
+    """What kubeadm's ClusterConfiguration takes from Cluster and Machine."""
+    cluster = scope.cluster
+    timeouts = scope.section("initConfiguration").get("timeouts") or {}
+    return bootstrapdata.AdditionalData(
+        kubernetes_version=scope.owner.version,
+        cluster_name=cluster.name,
+        dns_domain=cluster.service_domain,
+        service_subnet=cluster.service_subnet,
+        pod_subnet=cluster.pod_subnet,
+        control_plane_component_health_check_seconds=timeouts.get("controlPlaneComponentHealthCheckSeconds"),
+    )
+
+
+def _discovery_files(scope: Scope) -> Sequence[Mapping[str, Any]]:
+    file = discovery.kubeconfig_file(scope.section("joinConfiguration").get("discovery") or {})
+    return [] if file is None else [file]
+
+
+def _data_secret(scope: Scope, made: BootstrapData, rendering: Rendering) -> Manifest:
+    if made.warnings:
+        _log.warning("The Ignition additions were taken with warnings", extra=fields(warnings=made.warnings))
+    return datasecret.data_secret(scope.config, scope.cluster.name, made.value, made.format, rendering)

@@ -1,0 +1,209 @@
+"""Conditions of Cluster API objects: setting, finding, ordering, and the three-way merge of two writers.
+
+A condition is a ``metav1.Condition``; a list of them is the plain value of ``status.conditions``, and every function returns a new list.
+How several conditions become one is in :mod:`slipway.runtime.conditionsummary`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.runtime.clock import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from slipway.api.machinery.objects import Manifest
+
+ConditionStatus = Literal["True", "False", "Unknown"]
+
+TRUE: ConditionStatus = "True"
+FALSE: ConditionStatus = "False"
+UNKNOWN: ConditionStatus = "Unknown"
+
+# What a reader of `kubectl get` wants to see first; a type that is not here stands where the empty one is, by its name.
+# Cluster API 1.14 has this order.
+_ORDER = (
+    "Available",
+    "Ready",
+    "UpToDate",
+    "RemoteConnectionProbe",
+    "BootstrapConfigReady",
+    "InfrastructureReady",
+    "ControlPlaneInitialized",
+    "ControlPlaneAvailable",
+    "WorkersAvailable",
+    "CertificatesAvailable",
+    "Initialized",
+    "EtcdClusterHealthy",
+    "ControlPlaneComponentsHealthy",
+    "NodeHealthy",
+    "NodeReady",
+    "NodeKubeadmLabelsAndTaintsSet",
+    "EtcdPodHealthy",
+    "EtcdMemberHealthy",
+    "APIServerPodHealthy",
+    "ControllerManagerPodHealthy",
+    "SchedulerPodHealthy",
+    "HealthCheckSucceeded",
+    "OwnerRemediated",
+    "TopologyReconciled",
+    "Updating",
+    "RollingOut",
+    "Remediating",
+    "ScalingDown",
+    "ScalingUp",
+    "MachinesReady",
+    "ControlPlaneMachinesReady",
+    "WorkerMachinesReady",
+    "MachinesUpToDate",
+    "ControlPlaneMachinesUpToDate",
+    "WorkerMachinesUpToDate",
+    "",
+    "Paused",
+    "Deleting",
+)
+_RANKS = {name: rank for rank, name in enumerate(_ORDER)}
+_OTHER = _RANKS[""]
+
+# What says the same; the time of the last transition does not count.
+_STATE = ("type", "status", "reason", "message", "observedGeneration")
+
+
+class Condition(msgspec.Struct, kw_only=True, rename="camel"):
+    """One observation about an object.  ``last_transition_time`` is RFC 3339; empty means "when it is set"."""
+
+    type: str
+    status: ConditionStatus
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: str = ""
+
+
+class ConditionConflictError(OperatorError):
+    """Two writers want different things of one condition, and it belongs to neither."""
+
+
+def set_condition(conditions: Sequence[Manifest], new: Condition, now: datetime) -> list[Manifest]:
+    """The list with ``new`` in it; lastTransitionTime changes with the status alone."""
+    changed, found = _placed(conditions, _manifest(new, now))
+    return ordered(found) if changed else found
+
+
+def remove(conditions: Sequence[Manifest], condition_type: str) -> list[Manifest]:
+    return [condition for condition in conditions if condition.get("type") != condition_type]
+
+
+def find(conditions: Sequence[Manifest], condition_type: str) -> Condition | None:
+    found = _find(conditions, condition_type)
+    return None if found is None else msgspec.convert(found, Condition, strict=False)
+
+
+def is_true(conditions: Sequence[Manifest], condition_type: str) -> bool:
+    found = _find(conditions, condition_type)
+    return found is not None and found.get("status") == TRUE
+
+
+def ordered(conditions: Sequence[Manifest]) -> list[Manifest]:
+    """The order of Cluster API: Available and Ready first, Paused and Deleting last."""
+    return sorted(conditions, key=lambda condition: (_RANKS.get(condition.get("type", ""), _OTHER), condition.get("type", "")))
+
+
+def of(manifest: Mapping[str, Any]) -> list[Manifest]:
+    """The conditions of an object, empty where it has none."""
+    return list((manifest.get("status") or {}).get("conditions") or ())
+
+
+def merge_changes(
+    before: Sequence[Manifest],
+    after: Sequence[Manifest],
+    latest: Sequence[Manifest],
+    *,
+    owned: Collection[str],
+    same: Callable[[Manifest, Manifest], bool] | None = None,
+    order: Callable[[Sequence[Manifest]], list[Manifest]] | None = None,
+) -> list[Manifest]:
+    """What changed from ``before`` to ``after``, done to ``latest``, which somebody else may have written in between.
+
+    A condition that is ``owned`` becomes what ``after`` says; of any other, a change that both made differently is a conflict.
+    ``same`` and ``order`` are those of another kind of condition, where these are no metav1.Conditions.
+    """
+    same, order = same or same_state, order or ordered
+    result = list(latest)
+    if before == after:
+        return result
+    for wanted in after:
+        name = wanted["type"]
+        base, current = _find(before, name), _find(result, name)
+        if base == wanted:
+            continue
+        if name not in owned and _disputed(base, wanted, current, same):
+            raise ConditionConflictError(
+                f'the condition "{name}" was changed by somebody else in the meantime: '
+                f"it is {_shown(current)}, was {_shown(base)} and was to be {_shown(wanted)}"
+            )
+        if name not in owned and current is not None and same(current, wanted):
+            continue
+        # The time of the condition that was there is kept when it says the same.
+        _, result = _placed(result, wanted)
+    for base in before:
+        name = base["type"]
+        if _find(after, name) is not None:
+            continue
+        current = _find(result, name)
+        if name not in owned and current is not None and not same(current, base):
+            raise ConditionConflictError(
+                f'the condition "{name}" was to be removed, and somebody else changed it in the meantime to {_shown(current)}'
+            )
+        result = remove(result, name)
+    return order(result)
+
+
+def same_state(one: Manifest, other: Manifest) -> bool:
+    return all((one.get(field) or None) == (other.get(field) or None) for field in _STATE)
+
+
+def _disputed(base: Manifest | None, wanted: Manifest, current: Manifest | None, same: Callable[[Manifest, Manifest], bool]) -> bool:
+    if base is None:
+        return current is not None and not same(current, wanted)
+    if current is None:
+        return True
+    return current != base and not same(current, wanted)
+
+
+def _placed(conditions: Sequence[Manifest], new: Manifest) -> tuple[bool, list[Manifest]]:
+    """Whether anything changed, and the list with ``new`` in the place of the condition of its type."""
+    current = _find(conditions, new["type"])
+    if current is None:
+        return True, [*conditions, new]
+    if current.get("status") == new["status"]:
+        new = {**new, "lastTransitionTime": current.get("lastTransitionTime") or new["lastTransitionTime"]}
+    if current == new:
+        return False, list(conditions)
+    return True, [new if condition is current else condition for condition in conditions]
+
+
+def _manifest(condition: Condition, now: datetime) -> Manifest:
+    encoded = cast("Manifest", msgspec.to_builtins(condition))
+    encoded["lastTransitionTime"] = condition.last_transition_time or timestamp(now)
+    if not condition.observed_generation:
+        # Go leaves it out.
+        del encoded["observedGeneration"]
+    return encoded
+
+
+def _find(conditions: Sequence[Manifest], condition_type: str) -> Manifest | None:
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+
+
+def _shown(condition: Manifest | None) -> str:
+    if condition is None:
+        return "absent"
+    reason = condition.get("reason") or "no reason"
+    message = condition.get("message")
+    return f"{condition.get('status')} ({reason}{f': {message}' if message else ''})"

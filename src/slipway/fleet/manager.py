@@ -1,0 +1,101 @@
+"""A manager from its settings: its controllers and webhooks put together, and signals heard."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slipway import __version__
+from slipway.fleet import manifests as names
+from slipway.fleet import registry
+from slipway.kube import incluster
+from slipway.runtime import logs
+from slipway.runtime.manager import Manager, ManagerOptions
+from slipway.runtime.webhook.server import Certified, Folder, WebhookServer
+from slipway.runtime.webhook.store import CertificateStore
+
+if TYPE_CHECKING:
+    from slipway.fleet.settings import Settings
+    from slipway.kube.connection import Connection
+
+log = logging.getLogger(__name__)
+
+# Seconds between two looks at a folder that somebody else fills, as controller-runtime has it.
+_LOOK_AT_FOLDER = 10.0
+
+
+def run(connection: Connection, settings: Settings) -> None:
+    """Run until a signal."""
+    logs.configure(settings.log_format, verbosity=settings.verbosity)
+    # What is imported by now lives as long as the program: the collector need not look at it again and again.
+    gc.freeze()
+    asyncio.run(_run(connection, settings))
+
+
+async def _run(connection: Connection, settings: Settings) -> None:
+    stop = asyncio.Event()
+    _hear_signals(stop)
+    manager = build(connection, settings)
+    log.info("Starting", extra=logs.fields(version=__version__, controllers=list(settings.controllers), server=connection.server))
+    await manager.run(stop)
+
+
+def build(connection: Connection, settings: Settings) -> Manager:
+    """The manager with everything that the settings want of it."""
+    home = settings.own_namespace or incluster.namespace() or names.NAMESPACE
+    manager = Manager(
+        connection,
+        ManagerOptions(
+            namespace=settings.namespace,
+            watch_filter=settings.watch_filter,
+            leader_elect=settings.leader_elect,
+            leader_namespace=home,
+            leader_name=names.LEASE,
+            metrics_address=settings.metrics_address,
+            health_address=settings.health_address,
+            sync_period=settings.sync_period,
+        ),
+    )
+    options = registry.FleetOptions(settings.bootstrap)
+    for reconciler in registry.controllers(settings.controllers, manager, options):
+        manager.add(reconciler, concurrency=settings.concurrency)
+    if settings.webhook_port:
+        manager.add_webhooks(webhook_server(manager, settings, home))
+    return manager
+
+
+def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookServer:
+    """The webhooks of the controllers, with certificates of the manager's own unless a folder has them."""
+    from slipway.api.cluster.conversion import convert
+
+    declared = registry.declarations(settings.controllers)
+    if settings.webhook_cert_dir:
+        server = WebhookServer(Folder(Path(settings.webhook_cert_dir)), port=settings.webhook_port, look=_LOOK_AT_FOLDER)
+    else:
+        targets = names.targets(declared.crds, declared.webhooks)
+        service = f"{names.WEBHOOK_SERVICE}.{home}.svc"
+        store = CertificateStore(manager.client, home, names.WEBHOOK_SECRET, targets, names=[service])
+        server = WebhookServer(Certified(store), port=settings.webhook_port)
+    server.add(*declared.webhooks)
+    server.add_conversion(convert)
+    return server
+
+
+def _hear_signals(stop: asyncio.Event) -> None:
+    """The first signal ends the work in order; the second one ends the program."""
+
+    def heard(number: signal.Signals) -> None:
+        if stop.is_set():
+            log.warning("Ending at once, as the signal came a second time", extra=logs.fields(signal=number.name))
+            os._exit(128 + number)
+        log.info("Ending the work; a second signal ends it at once", extra=logs.fields(signal=number.name))
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, heard, number)

@@ -1,0 +1,236 @@
+"""Everything that a management cluster needs before a manager can work in it, as manifests in the order in which they are applied.
+
+They are made from the controllers' own declarations: CRDs from the types, permissions from the reconcilers, webhooks from their table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.api.cluster import kinds
+from slipway.api.machinery.errors import OperatorError
+from slipway.runtime import rbac
+from slipway.runtime.rbac import Rule, rule
+from slipway.runtime.webhook import conversion
+from slipway.runtime.webhook.admission import Defaulter, Validator
+from slipway.runtime.webhook.store import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.objects import Manifest
+
+NAMESPACE = "slipway-system"
+NAME = "slipway-manager"
+LEASE = "slipway-manager-leader"
+WEBHOOK_SERVICE = "slipway-webhook"
+WEBHOOK_SECRET = "slipway-webhook-certificate"
+MUTATING = "slipway-mutating-webhooks"
+VALIDATING = "slipway-validating-webhooks"
+WEBHOOK_PORT = 9443
+HEALTH_PORT = 9440
+METRICS_PORT = 8080
+_LABELS = {"app.kubernetes.io/name": "slipway", "app.kubernetes.io/component": "manager"}
+# clusterctl and the core manager find providers by it.
+_PROVIDER_LABEL = "cluster.x-k8s.io/provider"
+# Who runs the manager in its container; any number but root's would do.
+_USER = 65532
+
+
+class Installation(NamedTuple):
+    """What is installed: the controllers' declarations, and where the manager lives."""
+
+    rules: Sequence[Rule]
+    crds: Sequence[Manifest]
+    webhooks: Sequence[Validator | Defaulter]
+    controllers: Sequence[str]
+    image: str
+    namespace: str = NAMESPACE
+    provider: str = ""
+    webhook_url: str = ""
+    """Where a manager outside of the cluster is called; without it the manager is a Deployment behind a Service."""
+
+
+def manifests(installation: Installation) -> list[Manifest]:
+    """In an order in which they can be applied; the webhooks come last, as they refuse everything until the manager answers."""
+    check_url(installation.webhook_url)
+    inside = [_service(installation), _deployment(installation)] if not installation.webhook_url else []
+    made = [
+        _namespace(installation),
+        *(with_conversion(crd, installation) for crd in installation.crds),
+        _account(installation),
+        *_permissions(installation),
+        *inside,
+        *_configurations(installation),
+    ]
+    return [_labelled(manifest, installation) for manifest in made]
+
+
+def targets(crds: Iterable[Manifest], webhooks: Iterable[Validator | Defaulter]) -> list[Target]:
+    """What must know the authority of the webhooks."""
+    hooks = list(webhooks)
+    found = [Target(kinds.CUSTOM_RESOURCE_DEFINITION, crd["metadata"]["name"]) for crd in crds if _is_converted(crd)]
+    if any(isinstance(hook, Defaulter) for hook in hooks):
+        found.append(Target(kinds.MUTATING_WEBHOOK_CONFIGURATION, MUTATING))
+    if any(isinstance(hook, Validator) for hook in hooks):
+        found.append(Target(kinds.VALIDATING_WEBHOOK_CONFIGURATION, VALIDATING))
+    return found
+
+
+def cluster_rules(rules: Iterable[Rule], crds: Iterable[Manifest], webhooks: Iterable[Validator | Defaulter]) -> list[Rule]:
+    """What the manager needs in the whole cluster: what its reconcilers need, Events, and its authority's places."""
+    names: dict[Kind, list[str]] = {}
+    for target in targets(crds, webhooks):
+        names.setdefault(target.kind, []).append(target.name)
+    telling = [rule(kind, "get", "patch", names=found) for kind, found in names.items()]
+    return rbac.merged([*rules, rule(kinds.CORE_EVENT, "create", "patch"), *telling])
+
+
+def own_rules() -> list[Rule]:
+    """What it needs in its own namespace: its Lease and the webhooks' certificate.  A name cannot limit a creation."""
+    return rbac.merged(
+        [
+            rule(kinds.LEASE, "create"),
+            rule(kinds.LEASE, "get", "update", names=(LEASE,)),
+            rule(kinds.SECRET, "create"),
+            rule(kinds.SECRET, "get", "update", names=(WEBHOOK_SECRET,)),
+        ]
+    )
+
+
+def with_conversion(crd: Manifest, installation: Installation) -> Manifest:
+    """A CRD whose versions are converted by the manager, where it has more than one."""
+    if not _is_converted(crd):
+        return crd
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": _client(installation, conversion.PATH)}
+    return {**crd, "spec": {**crd["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+
+def check_url(url: str) -> None:
+    if url and (not url.startswith("https://") or url == "https://" or "?" in url or "#" in url):
+        raise OperatorError(f'"{url}" is not a URL at which the API server can call webhooks: it is to be https://HOST[:PORT][/PATH]')
+
+
+def _is_converted(crd: Manifest) -> bool:
+    return len([version for version in crd["spec"]["versions"] if version.get("served")]) > 1
+
+
+def _client(installation: Installation, path: str) -> Manifest:
+    if installation.webhook_url:
+        return {"url": installation.webhook_url.rstrip("/") + path}
+    return {"service": {"namespace": installation.namespace, "name": WEBHOOK_SERVICE, "path": path, "port": 443}}
+
+
+def _namespace(installation: Installation) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": installation.namespace}}
+
+
+def _account(installation: Installation) -> Manifest:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": installation.namespace}}
+
+
+def _permissions(installation: Installation) -> list[Manifest]:
+    subject = rbac.service_account(NAME, installation.namespace)
+    everywhere = rbac.cluster_role(NAME, cluster_rules(installation.rules, installation.crds, installation.webhooks))
+    here = rbac.role(NAME, installation.namespace, own_rules())
+    return [everywhere, rbac.binding(everywhere, subject), here, rbac.binding(here, subject)]
+
+
+def _service(installation: Installation) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": WEBHOOK_SERVICE, "namespace": installation.namespace},
+        "spec": {"selector": _LABELS, "ports": [{"name": "webhook", "port": 443, "protocol": "TCP", "targetPort": "webhook"}]},
+    }
+
+
+def _deployment(installation: Installation) -> Manifest:
+    probe = {"port": "health", "scheme": "HTTP"}
+    container = {
+        "name": "manager",
+        "image": installation.image,
+        "args": [
+            "manager",
+            "run",
+            "--leader-elect",
+            f"--controllers={','.join(installation.controllers)}",
+            f"--health-addr=:{HEALTH_PORT}",
+            f"--metrics-bind-address=:{METRICS_PORT}",
+            f"--webhook-port={WEBHOOK_PORT}",
+        ],
+        "ports": [
+            {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+            {"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},
+        ],
+        "livenessProbe": {"httpGet": {"path": "/healthz", **probe}},
+        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}},
+        "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+        },
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    pod = {
+        "serviceAccountName": NAME,
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": NAME, "namespace": installation.namespace},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": _LABELS},
+            "template": {"metadata": {"labels": _LABELS}, "spec": pod},
+        },
+    }
+
+
+def _configurations(installation: Installation) -> list[Manifest]:
+    """One object for each of the two sorts, where there is a webhook of it."""
+    made = []
+    for name, kind, sort in (
+        (MUTATING, kinds.MUTATING_WEBHOOK_CONFIGURATION, Defaulter),
+        (VALIDATING, kinds.VALIDATING_WEBHOOK_CONFIGURATION, Validator),
+    ):
+        hooks = [_webhook(hook, installation) for hook in installation.webhooks if isinstance(hook, sort)]
+        if hooks:
+            made.append({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "webhooks": hooks})
+    return made
+
+
+def _webhook(hook: Validator | Defaulter, installation: Installation) -> Manifest:
+    kind = hook.kind
+    rules = {
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
+        "operations": list(hook.operations),
+        "resources": [kind.plural],
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+    }
+    return {
+        "name": hook.name,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": _client(installation, hook.path),
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": 10,
+        "rules": [rules],
+    }
+
+
+def _labelled(manifest: Manifest, installation: Installation) -> Manifest:
+    metadata = manifest["metadata"]
+    labels = {**_LABELS, **({_PROVIDER_LABEL: installation.provider} if installation.provider else {}), **(metadata.get("labels") or {})}
+    return {**manifest, "metadata": {**metadata, "labels": labels}}

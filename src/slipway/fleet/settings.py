@@ -1,0 +1,29 @@
+"""What a manager is told before it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from slipway.fleet.bootstrap.options import BootstrapOptions
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``manager run`` was told.  Times are seconds; an address is ``0`` where there is to be none."""
+
+    controllers: tuple[str, ...]
+    namespace: str
+    watch_filter: str
+    concurrency: int
+    leader_elect: bool
+    own_namespace: str
+    metrics_address: str
+    health_address: str
+    webhook_port: int
+    webhook_cert_dir: str
+    sync_period: float
+    bootstrap: BootstrapOptions
+    log_format: str
+    verbosity: int

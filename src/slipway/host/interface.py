@@ -1,0 +1,100 @@
+"""The machine behind an interface: files under a root, commands, addresses, the environment and the clock.
+
+Everything that works on a machine knows only :class:`Host`; real.py is the machine, dryrun.py reads it and writes elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from slipway.host.cri.client import ContainerRuntime
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """What a command left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Host(Protocol):
+    """A machine, as far as phases need to know.  Paths are absolute and seen from the machine's own root."""
+
+    @property
+    def dry_run(self) -> bool: ...
+
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+
+    def hostname(self) -> str:
+        """The name that the kernel has, as it is."""
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+
+    def addresses(self, interface: str) -> list[str]:
+        """The addresses of a network interface that is up, in the kernel's order, without prefix lengths."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def list_dir(self, path: str) -> list[str]:
+        """The names in a folder, sorted; empty where there is none."""
+
+    def read(self, path: str) -> bytes:
+        """The content; OSError where it cannot be had."""
+
+    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        """Write beside and rename, so that nobody ever sees half a file; folders in between are made."""
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None: ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a whole folder; nothing happens where there is none."""
+
+    def rename(self, path: str, target: str) -> None:
+        """Give a file or a folder another name on the same file system."""
+
+    def mounts(self, folder: str) -> list[str]:
+        """What is mounted below a folder, the folder itself not counted, the deepest first; links in its path are followed."""
+
+    def unmount(self, path: str, flags: int = 0) -> None:
+        """umount2(2); OSError where that fails."""
+
+    def which(self, program: str) -> str | None: ...
+
+    def run(self, *command: str) -> CommandResult: ...
+
+    def user_id(self) -> int: ...
+
+    def cpu_count(self) -> int:
+        """How many processors this program may use."""
+
+    def port_in_use(self, port: int) -> bool:
+        """Whether something listens on a TCP port of any address."""
+
+    def port_owner(self, port: int) -> str:
+        """The name of the process that listens on a TCP port; empty where none does or it cannot be seen."""
+
+    def kernel(self) -> tuple[str, str]:
+        """The operating system and the release of its kernel: Linux, 6.1.0-18-amd64."""
+
+    def resolve(self, name: str) -> list[str]:
+        """The addresses of a host name; OSError where it has none."""
+
+    def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
+        """What a web server answers; ``ca`` and ``identity`` are paths.  OSError where it does not answer."""
+
+    def location(self, path: str) -> str:
+        """Where ``path`` is written for real, to be shown to the operator."""
+
+    def container_runtime(self, socket: str) -> ContainerRuntime:
+        """A client of the runtime that listens on a socket such as ``unix:///run/containerd/containerd.sock``."""

@@ -1,0 +1,1 @@
+"""Hosts: systemd-nspawn machines with real kubelets."""

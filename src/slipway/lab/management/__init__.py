@@ -1,0 +1,1 @@
+"""A management cluster's control plane, as processes."""

@@ -1,0 +1,104 @@
+"""Whether a program of a control plane is healthy, asked over TLS at its own health endpoint, and waiting until it is."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from http.client import HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from slipway.kube import kubeconfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+HEALTHY = ""
+_ANSWER_WITHIN = 5.0
+_INTERVAL = 0.05
+_NAMED = 3
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a program says how it is, and how it is asked."""
+
+    address: str
+    port: int
+    path: str
+    context: ssl.SSLContext
+
+
+def ask(endpoint: Endpoint) -> str:
+    """What keeps the program from being healthy; empty where nothing does."""
+    connection = HTTPSConnection(endpoint.address, endpoint.port, timeout=_ANSWER_WITHIN, context=endpoint.context)
+    try:
+        connection.request("GET", endpoint.path)
+        answer = connection.getresponse()
+        text = answer.read().decode(errors="replace")
+    except ConnectionRefusedError:
+        return f"nothing listens on {endpoint.address}:{endpoint.port}"
+    except (OSError, HTTPException) as error:
+        return f"{endpoint.address}:{endpoint.port} does not answer: {error}"
+    finally:
+        connection.close()
+    return HEALTHY if answer.status == 200 else reason(answer.status, text)
+
+
+def reason(status: int, text: str) -> str:
+    """What an unhealthy answer says: the names of the checks that fail, or its first line."""
+    failing = [line[3:].partition(" ")[0] for line in text.splitlines() if line.startswith("[-]")]
+    if failing:
+        more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+        return f"not ready yet: {', '.join(failing[:_NAMED])}{more}"
+    return f"HTTP {status}: {text.strip().partition(chr(10))[0]}" if text.strip() else f"HTTP {status}"
+
+
+def wait(endpoint: Endpoint, seconds: float, alive: Callable[[], bool], awaited: Callable[[str], None]) -> str:
+    """Ask until the program is healthy, has ended or the time is over; the answer is the last reason, as that of ``ask``.
+
+    ``awaited`` is told the reason that there is to wait.
+    """
+    deadline = time.monotonic() + seconds
+    while (why := ask(endpoint)) != HEALTHY:
+        if not alive() or time.monotonic() > deadline:
+            break
+        awaited(why)
+        time.sleep(_INTERVAL)
+    return why
+
+
+def client_of_files(ca: Path, certificate: Path, key: Path) -> ssl.SSLContext:
+    """A client with a certificate that trusts one authority, from the files of a node."""
+    context = ssl.create_default_context(cafile=str(ca))
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def client_of_kubeconfig(path: Path) -> ssl.SSLContext:
+    """The client that the current context of a kubeconfig with embedded certificates describes."""
+    config = kubeconfig.load(path.read_bytes(), str(path))
+    names = kubeconfig.named(config, "context", str(config.get("current-context"))) or {}
+    cluster = kubeconfig.named(config, "cluster", str(names.get("cluster"))) or {}
+    user = kubeconfig.named(config, "user", str(names.get("user"))) or {}
+    authority = kubeconfig.decoded(cluster.get("certificate-authority-data"), f"certificate-authority-data of {path}")
+    context = ssl.create_default_context(cadata=authority.decode())
+    pair = [kubeconfig.decoded(user.get(f"client-{part}-data"), f"client-{part}-data of {path}") for part in ("certificate", "key")]
+    # OpenSSL wants a file, and a private key is not to be written to a disk once more.
+    memory = os.memfd_create("client")
+    try:
+        os.write(memory, b"".join(pair))
+        context.load_cert_chain(f"/proc/self/fd/{memory}")
+    finally:
+        os.close(memory)
+    return context
+
+
+def client_without_trust() -> ssl.SSLContext:
+    """For a server whose certificate is made anew at each of its starts and known to nobody; the kubelet probes it like this."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

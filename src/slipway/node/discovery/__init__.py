@@ -1,0 +1,1 @@
+"""How a joining machine finds out where a cluster is and whom to trust."""

@@ -1,0 +1,1 @@
+"""Waiting for a control plane, and telling why it does not come up."""

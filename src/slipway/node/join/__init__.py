@@ -1,0 +1,1 @@
+"""``join``: a machine becomes a node of a cluster that is there.  phases.py is the story."""

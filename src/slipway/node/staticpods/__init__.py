@@ -1,0 +1,1 @@
+"""The static Pods of a control plane."""

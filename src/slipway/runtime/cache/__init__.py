@@ -1,0 +1,1 @@
+"""Objects of the API server, kept at hand and up to date."""

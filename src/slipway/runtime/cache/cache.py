@@ -1,0 +1,147 @@
+"""Local reads: one informer for each kind that somebody asked about, shared by all who do.
+
+What is read here may be a moment old; what is written with a resource version that is too old is refused by the server, and the
+reconcile is run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.runtime.cache.informer import RESYNC, SILENCE, Informer, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from slipway.api.cluster.kinds import Kind
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.metrics import Metrics
+    from slipway.runtime.objects import Object
+
+
+class NotSyncedError(OperatorError):
+    """The objects of a kind cannot be read, since the server has not given the list of them."""
+
+
+class Cache:
+    """``namespace`` restricts everything that is in namespaces to one.  Informers run until ``close``."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        *,
+        namespace: str = "",
+        resync: float = RESYNC,
+        silence: float = SILENCE,
+        sync_timeout: float = 30.0,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._resync, self._silence, self._sync_timeout = resync, silence, sync_timeout
+        self._metrics = metrics
+        self._informers: dict[Scope, Informer] = {}
+        self._tasks: dict[Scope, asyncio.Task[None]] = {}
+        self._labels: dict[Kind, str] = {}
+        self._indices: dict[Kind, dict[str, Callable[[Object], Iterable[str]]]] = {}
+        self._broken: asyncio.Future[None] | None = None
+        self._closed = False
+
+    @property
+    def informers(self) -> list[Informer]:
+        return list(self._informers.values())
+
+    def restrict(self, kind: Kind, *, labels: str) -> None:
+        """Keep only the objects of the kind that a label selector chooses; to be said before the first use."""
+        if any(scope.kind == kind for scope in self._informers):
+            raise ValueError(f"{kind.plural} are cached already: what of them is cached must be said before")
+        self._labels[kind] = labels
+
+    def add_index(self, kind: Kind, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
+        """Let ``list`` find objects by what ``keys`` gives for them."""
+        known = self._indices.setdefault(kind, {})
+        if known.get(name, keys) is not keys:
+            raise ValueError(f'{kind.plural} have an index "{name}" already, by another function')
+        known[name] = keys
+        for scope, informer in self._informers.items():
+            if scope.kind == kind:
+                informer.store.add_index(name, keys)
+
+    def informer(self, kind: Kind, *, namespace: str = "", labels: str = "") -> Informer:
+        """The informer of a kind, started when it is the first time; a namespace or a selector of its own makes it another one."""
+        within = namespace or self._namespace if kind.namespaced else ""
+        scope = Scope(kind, within, labels or self._labels.get(kind, ""))
+        found = self._informers.get(scope)
+        if found is None:
+            if self._closed:
+                raise RuntimeError(f"the cache was closed before {scope} was asked for")
+            found = self._informers[scope] = Informer(
+                self._client, scope, metrics=self._metrics, resync=self._resync, silence=self._silence
+            )
+            for name, keys in self._indices.get(kind, {}).items():
+                found.store.add_index(name, keys)
+            task = self._tasks[scope] = asyncio.get_running_loop().create_task(found.run(), name=f"informer of {scope}")
+            task.add_done_callback(self._ended)
+        return found
+
+    async def get(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        """The object as it was last seen; NotSyncedError where the server did not let the kind be listed in time."""
+        if kind.namespaced and not namespace:
+            raise ValueError(f'the {kind.kind} "{name}" is asked for without saying in which namespace it is')
+        return (await self._synced(kind, namespace)).store.get(name, namespace if kind.namespaced else "")
+
+    async def list(
+        self, kind: Kind, namespace: str = "", *, labels: Mapping[str, str] | None = None, index: tuple[str, str] | None = None
+    ) -> list[Object]:
+        """The objects of a namespace, or of all of them, that have all the ``labels`` and are under the key of an index."""
+        store = (await self._synced(kind, namespace)).store
+        found = store.list(namespace) if index is None else store.indexed(*index)
+        if index is not None and namespace:
+            found = [known for known in found if known.metadata.namespace == namespace]
+        if labels:
+            found = [known for known in found if labels.items() <= known.metadata.labels.items()]
+        return found
+
+    async def wait_for_sync(self) -> None:
+        """Wait until every informer that was started has its list, however long that takes."""
+        for informer in self.informers:
+            await informer.synced.wait()
+
+    async def broken(self) -> None:
+        """Wait for ever, unless an informer ends by itself, which only an error of this program does: then raise it."""
+        if self._broken is None:
+            self._broken = asyncio.get_running_loop().create_future()
+            for task in self._tasks.values():
+                if task.done():
+                    self._ended(task)
+        await asyncio.shield(self._broken)
+
+    async def close(self) -> None:
+        self._closed = True
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _synced(self, kind: Kind, namespace: str) -> Informer:
+        if kind.namespaced and self._namespace and namespace and namespace != self._namespace:
+            raise OperatorError(
+                f"{kind.plural} of the namespace {namespace} are asked for, and this manager works in the namespace {self._namespace} only"
+            )
+        informer = self.informer(kind)
+        if not informer.synced.is_set():
+            try:
+                async with asyncio.timeout(self._sync_timeout):
+                    await informer.synced.wait()
+            except TimeoutError:
+                why = informer.error or "the server has not answered yet"
+                raise NotSyncedError(f"{informer.scope} could not be listed within {self._sync_timeout:g}s: {why}") from None
+        return informer
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or self._closed or self._broken is None or self._broken.done():
+            return
+        error = task.exception()
+        self._broken.set_exception(error if error is not None else RuntimeError(f"the {task.get_name()} ended"))

@@ -1,0 +1,260 @@
+"""An informer: the objects of one kind, kept up to date by a list and a watch, and whoever wants to hear of their changes.
+
+A list comes in pages.  A watch goes on from the last resource version it saw, from bookmarks too; when the server has forgotten
+that version (410) everything is listed anew, and what was deleted meanwhile is told as deleted.  A watch on which not even
+bookmarks come any more is given up.  Trouble is logged, counted and told by ``error`` until a watch is open again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from contextlib import aclosing
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from slipway.kube.errors import ApiError, GoneError, NotFoundError, SilentError, UnreachableError, UntrustedError, is_transient
+from slipway.runtime.cache.indexer import Store
+from slipway.runtime.clock import Backoff, Clock, sleep
+from slipway.runtime.logs import fields
+from slipway.runtime.objects import Object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from slipway.api.cluster.kinds import Kind
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.metrics import Metrics
+
+    Handler = Callable[[Object | None, Object | None], None]
+
+_log = logging.getLogger("slipway.runtime.informer")
+
+# The server ends a watch after a time of our choice, so that watches spread over its replicas again; client-go's figures.
+_WATCH_SECONDS = (300, 600)
+# A bookmark comes about every minute (kube-apiserver's defaultBookmarkFrequency).
+SILENCE = 150.0
+# A watch that ends sooner, with nothing to tell, is a failure and not an end.
+_SHORT_WATCH = 1.0
+# So many failures in a row, and the version to resume from is no longer trusted: the server may have been restored from a backup.
+_RESUMES = 5
+RESYNC = 10 * 3600.0
+
+
+class Scope(NamedTuple):
+    """What an informer is about; informers are shared by it."""
+
+    kind: Kind
+    namespace: str = ""
+    labels: str = ""
+
+    def __str__(self) -> str:
+        where = f" in the namespace {self.namespace}" if self.namespace else ""
+        return f"{self.kind.plural}{'.' if self.kind.group else ''}{self.kind.group}{where}{f' with {self.labels}' if self.labels else ''}"
+
+
+class Informer:
+    def __init__(
+        self,
+        client: AsyncClient,
+        scope: Scope,
+        *,
+        metrics: Metrics | None = None,
+        resync: float = RESYNC,
+        silence: float = SILENCE,
+        clock: Clock | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.scope = scope
+        self.store = Store()
+        self.synced = asyncio.Event()
+        self.error = ""
+        """What is wrong at present; empty while a watch is open."""
+        self.absent = False
+        """The server does not know the kind (yet)."""
+        self._client = client
+        self._resync_every = resync
+        self._silence = silence
+        self._clock = clock
+        self._backoff = backoff if backoff is not None else Backoff()
+        self._handlers: tuple[Handler, ...] = ()
+        self._version = ""
+        self._metrics = _InformerMetrics(metrics, self) if metrics is not None else None
+
+    def add_handler(self, handler: Handler) -> Callable[[], None]:
+        """Tell the handler of every change, as (old, new), and at once of what is there; what this gives ends that.
+
+        A resync tells every object as (object, object).
+        """
+        self._handlers += (handler,)
+        for known in self.store.list():
+            handler(None, known)
+
+        def remove() -> None:
+            self._handlers = tuple(known for known in self._handlers if known is not handler)
+
+        return remove
+
+    async def run(self) -> None:
+        """List, watch, and never return: what the server says against it is waited out."""
+        clock = self._clock if self._clock is not None else asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(clock), name=f"informer of {self.scope}")
+            if self._resync_every > 0:
+                group.create_task(self._resync(clock), name=f"resync of {self.scope}")
+
+    async def _follow(self, clock: Clock) -> None:
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch(clock)
+                continue
+            except GoneError as error:
+                # The first time at once; a server that says so again and again is left alone for longer and longer.
+                delay = self._backoff.next() if self._backoff.failures else 0.0
+                self._backoff.failures = max(self._backoff.failures, 1)
+                self._failed(error, delay, logging.INFO)
+                self._version = ""
+            except (ApiError, UnreachableError) as error:
+                delay = self._backoff.next()
+                if isinstance(error, NotFoundError) and not self._version:
+                    # There is no such kind, so there are no objects of it: who asks gets that answer, and the kind may come yet.
+                    self.absent = True
+                    self.synced.set()
+                self._failed(error, delay, logging.WARNING)
+                if not is_transient(error) or self._backoff.failures >= _RESUMES:
+                    self._version = ""
+            await sleep(clock, delay)
+
+    async def _list(self) -> None:
+        scope, limit = self.scope, 500
+        seen: set[tuple[str, str]] = set()
+        token = ""
+        while True:
+            try:
+                page = await self._client.list_page(scope.kind, scope.namespace, labels=scope.labels, limit=limit, continue_token=token)
+            except GoneError:
+                if not token:
+                    raise
+                # The list took longer than the server remembers: all of it in one answer, then.
+                seen.clear()
+                token, limit = "", 0
+                continue
+            for item in page.items:
+                new = self._decoded(item)
+                seen.add((new.metadata.namespace, new.metadata.name))
+                self._put(new)
+            token = page.continue_token
+            if not token:
+                break
+        for gone in self.store.missing(seen):
+            self._remove(gone)
+        self._version = page.resource_version
+        self.absent = False
+        self.synced.set()
+        if self._metrics is not None:
+            self._metrics.listed()
+        _log.debug("Listed", extra=fields(resource=str(scope), objects=len(self.store), resourceVersion=self._version))
+
+    async def _watch(self, clock: Clock) -> None:
+        scope, began, events = self.scope, clock.time(), 0
+        stream = self._client.watch(
+            scope.kind,
+            scope.namespace,
+            labels=scope.labels,
+            resource_version=self._version,
+            timeout_seconds=random.randint(*_WATCH_SECONDS),
+            silence=self._silence,
+            on_open=self._opened,
+        )
+        async with aclosing(stream):
+            async for event in stream:
+                new = self._decoded(event.object)
+                if event.type in ("ADDED", "MODIFIED"):
+                    self._put(new)
+                elif event.type == "DELETED":
+                    self._remove(new)
+                elif event.type != "BOOKMARK":
+                    raise ApiError(f'a watch of {scope} said "{event.type}", which is no type of event', code=200, reason="InvalidAnswer")
+                self._version = new.metadata.resource_version
+                if not events:
+                    self._backoff.reset()
+                events += 1
+        if not events and clock.time() - began < _SHORT_WATCH:
+            raise UnreachableError(f"a watch of {scope} ended at once and told nothing")
+        self._backoff.reset()
+
+    async def _resync(self, clock: Clock) -> None:
+        while True:
+            # Not all informers at the same moment.
+            await sleep(clock, self._resync_every * random.uniform(0.9, 1.1))
+            for known in self.store.list():
+                self._tell(known, known)
+
+    def _decoded(self, raw: msgspec.Raw) -> Object:
+        """An object with memory of its own: what the client gives shares that of the whole answer."""
+        try:
+            return Object(self.scope.kind, bytes(raw))
+        except msgspec.MsgspecError as error:
+            raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
+
+    def _put(self, new: Object) -> None:
+        old = self.store.put(new)
+        if old is not None and old.metadata.resource_version == new.metadata.resource_version:
+            return
+        if self._metrics is not None:
+            (self._metrics.added if old is None else self._metrics.modified)()
+        self._tell(old, new)
+
+    def _remove(self, last: Object) -> None:
+        if self.store.remove(last) is None:
+            return
+        if self._metrics is not None:
+            self._metrics.deleted()
+        self._tell(last, None)
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        for handler in self._handlers:
+            handler(old, new)
+
+    def _opened(self) -> None:
+        if self.error:
+            _log.info("The watch is open again", extra=fields(resource=str(self.scope)))
+        self.error = ""
+
+    def _failed(self, error: ApiError | UnreachableError, retry_after: float, level: int) -> None:
+        reason = reason_of(error)
+        if isinstance(error, GoneError):
+            text = "What the server remembers begins later than the watch: everything is listed anew"
+        else:
+            self.error = error.message
+            text = "A list or watch failed and is tried again"
+        if self._metrics is not None:
+            self._metrics.failed(reason)
+        _log.log(level, text, extra=fields(resource=str(self.scope), reason=reason, err=error.message, retryAfter=round(retry_after, 3)))
+
+
+class _InformerMetrics:
+    def __init__(self, metrics: Metrics, informer: Informer) -> None:
+        labels = str(informer.scope._replace(namespace="")), informer.scope.namespace
+        self.added, self.modified, self.deleted = (
+            metrics.informer_events.labels(*labels, kind).inc for kind in ("ADDED", "MODIFIED", "DELETED")
+        )
+        self.listed = metrics.informer_lists.labels(*labels).inc
+        self._errors, self._labels = metrics.informer_errors, labels
+        metrics.informer_objects.labels(*labels).set_function(lambda: float(len(informer.store)))
+        metrics.informer_synced.labels(*labels).set_function(lambda: float(informer.synced.is_set()))
+        metrics.informer_failing.labels(*labels).set_function(lambda: float(bool(informer.error)))
+
+    def failed(self, reason: str) -> None:
+        self._errors.labels(*self._labels, reason).inc()
+
+
+def reason_of(error: ApiError | UnreachableError) -> str:
+    """The word for an error in metrics and logs."""
+    if isinstance(error, ApiError):
+        return error.reason or str(error.code)
+    return "Silent" if isinstance(error, SilentError) else "Untrusted" if isinstance(error, UntrustedError) else "Unreachable"

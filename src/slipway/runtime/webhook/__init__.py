@@ -1,0 +1,1 @@
+"""A server of admission and conversion webhooks, and its certificates."""

@@ -1,0 +1,1 @@
+"""What every cluster has inside: images, roles, the add-ons, kubeadm's ConfigMaps, and a client of its etcd."""

@@ -1,0 +1,100 @@
+"""RBAC rules, as apiserver's authorizer reads them, and roles that are made of others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from embedded.wire import Wire, until_async, wire
+
+from slipway.embedded.access.authorization import allows
+from slipway.embedded.endpoints.request import RequestInfo
+from slipway.embedded.server import EmbeddedServer
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def request(verb: str = "get", resource: str = "pods", subresource: str = "", group: str = "", name: str = "") -> RequestInfo:
+    return RequestInfo(verb, "", group, "v1", "n", resource, subresource, name)
+
+
+RULE: dict[str, Any] = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "asked", "allowed"),
+    [
+        (RULE, request(), True),
+        (RULE, request(verb="list"), False),
+        (RULE, request(group="apps"), False),
+        (RULE, request(resource="secrets"), False),
+        (RULE, request(subresource="status"), False),
+        (RULE | {"resources": ["pods/status"]}, request(subresource="status"), True),
+        (RULE | {"resources": ["pods/status"]}, request(), False),
+        (RULE | {"resources": ["*/status"]}, request(subresource="status"), True),
+        (RULE | {"resources": ["*"]}, request(subresource="status"), True),
+        (RULE | {"verbs": ["*"]}, request(verb="patch"), True),
+        (RULE | {"apiGroups": ["*"]}, request(group="apps"), True),
+        (RULE | {"resourceNames": ["a"]}, request(name="a"), True),
+        (RULE | {"resourceNames": ["a"]}, request(name="b"), False),
+        (RULE | {"resourceNames": ["a"]}, request(verb="list"), False),
+        ({"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, RequestInfo("get", "/healthz"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, RequestInfo("get", "/apis/apps"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, RequestInfo("get", "/version"), False),
+        ({"verbs": ["get"], "nonResourceURLs": ["*"]}, RequestInfo("get", "/version"), True),
+    ],
+)
+def test_a_rule(rule: dict[str, Any], asked: RequestInfo, allowed: bool) -> None:
+    assert allows(rule, asked, namespaced=False) is allowed
+
+
+def test_a_role_in_a_namespace_says_nothing_of_paths() -> None:
+    assert not allows({"verbs": ["get"], "nonResourceURLs": ["*"]}, RequestInfo("get", "/version"), namespaced=True)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[EmbeddedServer]:
+    async with EmbeddedServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture
+async def admin(server: EmbeddedServer) -> AsyncIterator[Wire]:
+    async with wire(server.connection()) as opened:
+        yield opened
+
+
+async def bind(admin: Wire, role: str, **subject: str) -> None:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    await admin.make(f"{RBAC}/clusterrolebindings", {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]})
+
+
+@pytest.mark.asyncio
+async def test_a_binding_to_a_role_that_is_not_there_says_so(server: EmbeddedServer, admin: Wire) -> None:
+    await bind(admin, "missing", kind="User", name="jane", apiGroup="rbac.authorization.k8s.io")
+    async with wire(server.connection("jane", ())) as asker:
+        code, document = await asker.ask("GET", "/api/v1/nodes")
+    assert code == 403
+    assert document["message"] == (
+        'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope: '
+        'RBAC: clusterrole.rbac.authorization.k8s.io "missing" not found'
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_role_of_labelled_roles_has_their_rules_and_follows_them(server: EmbeddedServer, admin: Wire) -> None:
+    selector = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+    await admin.make(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "aggregationRule": selector, "rules": []})
+    await bind(admin, "all", kind="Group", name="readers", apiGroup="rbac.authorization.k8s.io")
+    rule = {"verbs": ["list"], "apiGroups": [""], "resources": ["nodes"]}
+    await admin.make(f"{RBAC}/clusterroles", {"metadata": {"name": "nodes", "labels": {"to": "all"}}, "rules": [rule]})
+    async with wire(server.connection("jane", ("readers",))) as asker:
+
+        async def may(expected: int) -> bool:
+            return (await asker.ask("GET", "/api/v1/nodes"))[0] == expected
+
+        await until_async(lambda: may(200))
+        await admin.ask("DELETE", f"{RBAC}/clusterroles/nodes")
+        await until_async(lambda: may(403))

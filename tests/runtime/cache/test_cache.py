@@ -1,0 +1,149 @@
+"""Reads from memory: by name, namespace, label and index, shared by everybody, on an API server that changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+import pytest
+import pytest_asyncio
+from runtime.replay_server import FORBIDDEN, ReplayServer
+
+from slipway.api.cluster.kinds import CONFIG_MAP, NAMESPACE, SECRET
+from slipway.api.machinery.errors import OperatorError
+from slipway.embedded.server import EmbeddedServer
+from slipway.kube.aio import AsyncClient
+from slipway.runtime.cache.cache import Cache, NotSyncedError
+from slipway.runtime.objects import Object
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[AsyncClient]:
+    async with EmbeddedServer(tls=False) as server, AsyncClient(server.connection()) as made:
+        await made.create(NAMESPACE, {"metadata": {"name": "other"}})
+        for namespace, name, of in (("default", "a", "x"), ("default", "b", "y"), ("other", "a", "x")):
+            await made.create(CONFIG_MAP, config_map(name, namespace, of))
+        yield made
+
+
+def config_map(name: str, namespace: str, of: str) -> dict[str, object]:
+    return {"metadata": {"name": name, "namespace": namespace, "labels": {"of": of, "test": "yes"}}, "data": {"of": of}}
+
+
+@pytest_asyncio.fixture
+async def cache(client: AsyncClient) -> AsyncIterator[Cache]:
+    made = Cache(client)
+    made.restrict(CONFIG_MAP, labels="test=yes")
+    yield made
+    await made.close()
+
+
+def names(found: Iterable[Object]) -> list[tuple[str, str]]:
+    return sorted((known.namespace, known.name) for known in found)
+
+
+async def until(condition: Callable[[], Awaitable[object]]) -> None:
+    async with asyncio.timeout(10):
+        while not await condition():
+            await asyncio.sleep(0.002)
+
+
+def by_of(known: Object) -> Iterable[str]:
+    return [str(known.content()["data"]["of"])]
+
+
+async def test_a_first_read_lists_and_the_next_ones_ask_nobody(client: AsyncClient, cache: Cache) -> None:
+    found = await cache.get(CONFIG_MAP, "a", "default")
+    assert found is not None
+    assert found.content()["data"] == {"of": "x"}
+    assert await cache.get(CONFIG_MAP, "none", "default") is None
+    assert await cache.get(CONFIG_MAP, "a", "default") is found
+
+
+async def test_lists_are_by_namespace_label_and_index(cache: Cache) -> None:
+    cache.add_index(CONFIG_MAP, "of", by_of)
+    assert names(await cache.list(CONFIG_MAP)) == [("default", "a"), ("default", "b"), ("other", "a")]
+    assert names(await cache.list(CONFIG_MAP, "default")) == [("default", "a"), ("default", "b")]
+    assert names(await cache.list(CONFIG_MAP, labels={"of": "x"})) == [("default", "a"), ("other", "a")]
+    assert names(await cache.list(CONFIG_MAP, index=("of", "x"))) == [("default", "a"), ("other", "a")]
+    assert names(await cache.list(CONFIG_MAP, "other", index=("of", "x"))) == [("other", "a")]
+    assert await cache.list(CONFIG_MAP, index=("of", "nothing")) == []
+
+
+async def test_an_index_follows_changes_and_may_come_late(client: AsyncClient, cache: Cache) -> None:
+    await cache.list(CONFIG_MAP)
+    cache.add_index(CONFIG_MAP, "of", by_of)
+    assert names(await cache.list(CONFIG_MAP, index=("of", "y"))) == [("default", "b")]
+    await client.update(CONFIG_MAP, config_map("a", "default", "y"))
+
+    async def moved() -> bool:
+        return names(await cache.list(CONFIG_MAP, index=("of", "y"))) == [("default", "a"), ("default", "b")]
+
+    await until(moved)
+    assert names(await cache.list(CONFIG_MAP, index=("of", "x"))) == [("other", "a")]
+    await client.delete(CONFIG_MAP, "b", "default")
+
+    async def gone() -> bool:
+        return names(await cache.list(CONFIG_MAP, index=("of", "y"))) == [("default", "a")]
+
+    await until(gone)
+
+
+async def test_an_index_of_that_name_by_another_function_is_a_mistake(cache: Cache) -> None:
+    cache.add_index(CONFIG_MAP, "of", by_of)
+    cache.add_index(CONFIG_MAP, "of", by_of)
+    with pytest.raises(ValueError, match='have an index "of" already'):
+        cache.add_index(CONFIG_MAP, "of", lambda known: [])
+
+
+async def test_one_object_that_an_index_does_not_understand_is_left_out_of_it(
+    client: AsyncClient, cache: Cache, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.create(CONFIG_MAP, {"metadata": {"name": "odd", "namespace": "default", "labels": {"test": "yes"}}})
+    cache.add_index(CONFIG_MAP, "of", by_of)
+    assert names(await cache.list(CONFIG_MAP, index=("of", "y"))) == [("default", "b")]
+    assert await cache.get(CONFIG_MAP, "odd", "default") is not None
+    assert "An object is left out of an index" in caplog.text
+
+
+async def test_informers_are_shared_by_kind_namespace_and_selector(cache: Cache) -> None:
+    first = cache.informer(CONFIG_MAP)
+    assert cache.informer(CONFIG_MAP) is first
+    assert cache.informer(CONFIG_MAP, namespace="other") is not first
+    assert cache.informer(CONFIG_MAP, labels="of=x") is not first
+    assert cache.informer(SECRET) is not first
+    assert len(cache.informers) == 4
+
+
+async def test_a_restriction_keeps_the_rest_out(client: AsyncClient, cache: Cache) -> None:
+    await client.create(CONFIG_MAP, {"metadata": {"name": "plain", "namespace": "default"}})
+    assert await cache.get(CONFIG_MAP, "plain", "default") is None
+    with pytest.raises(ValueError, match="configmaps are cached already"):
+        cache.restrict(CONFIG_MAP, labels="other=yes")
+
+
+async def test_a_cache_of_one_namespace_has_that_one_and_says_so_when_asked_for_another(client: AsyncClient) -> None:
+    cache = Cache(client, namespace="other")
+    cache.restrict(CONFIG_MAP, labels="test=yes")
+    try:
+        assert names(await cache.list(CONFIG_MAP)) == [("other", "a")]
+        # What is in no namespace is not restricted.
+        assert await cache.get(NAMESPACE, "default") is not None
+        with pytest.raises(OperatorError, match="works in the namespace other only"):
+            await cache.get(CONFIG_MAP, "a", "default")
+    finally:
+        await cache.close()
+
+
+async def test_what_may_not_be_listed_is_an_error_that_says_why() -> None:
+    async with ReplayServer() as server, AsyncClient(server.connection) as client:
+        cache = Cache(client, sync_timeout=0.3)
+        reading = asyncio.create_task(cache.get(CONFIG_MAP, "a", "default"))
+        try:
+            await (await server.next_list()).answer(FORBIDDEN, 403)
+            with pytest.raises(NotSyncedError, match=r"configmaps could not be listed within 0.3s: configmaps is forbidden: User .nobody."):
+                await reading
+        finally:
+            await cache.close()
