@@ -29,6 +29,13 @@ DAY = datetime.timedelta(days=1)
 Answer = tuple[int, dict[str, Any]]
 
 
+class Bundle:
+    """Certificates that came together."""
+
+    def __init__(self, pem: bytes) -> None:
+        self.pem = pem
+
+
 class Authority:
     """A CA with a key of its own."""
 
@@ -102,7 +109,7 @@ def serving(folder: Path, pem: bytes, answer: Callable[[str, str], Answer]) -> I
         server.server_close()
 
 
-def cluster_info(authority: Authority, *tokens: str, server: str = "https://10.0.0.1:6443") -> dict[str, Any]:
+def cluster_info(authority: Authority | Bundle, *tokens: str, server: str = "https://10.0.0.1:6443") -> dict[str, Any]:
     """The ConfigMap as the controller manager leaves it, signed with tokens."""
     text = clusterinfo.kubeconfig(server, b64encode(authority.pem).decode(), release_for(Version(1, 35, 4)))
     found = clusterinfo.config_map(text)

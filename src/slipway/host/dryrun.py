@@ -62,7 +62,7 @@ class DryRunHost:
         redirected = self.location(path)
         return self._here.read(redirected) if self._here.exists(redirected) else self._host.read(path)
 
-    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
+    def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
         self._here.write(self.location(path), content, mode)
 
     def make_dir(self, path: str, mode: int = 0o700) -> None:

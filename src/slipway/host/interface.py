@@ -52,10 +52,15 @@ class Host(Protocol):
     def read(self, path: str) -> bytes:
         """The content; OSError where it cannot be had."""
 
-    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
-        """Write beside and rename, so that nobody ever sees half a file; folders in between are made."""
+    def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
+        """Write beside and rename, so that nobody ever sees half a file; folders in between are made.
 
-    def make_dir(self, path: str, mode: int = 0o700) -> None: ...
+        Of a file that is replaced, owner and mode stay; a new one has those of the file ``like``, where that is there.  A link is followed,
+        and what is no regular file is written to.
+        """
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None:
+        """Make a folder; those in between have the same mode."""
 
     def remove(self, path: str) -> None:
         """Remove a file or a whole folder; nothing happens where there is none."""

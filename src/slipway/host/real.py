@@ -5,7 +5,9 @@ What only some methods need is imported there: `config` reads a file through a h
 
 from __future__ import annotations
 
+import errno
 import os
+from _thread import get_ident
 from typing import TYPE_CHECKING
 
 from slipway.host.interface import CommandResult
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from slipway.host.cri.client import ContainerRuntime
+
+
+_FOLDER_MODE = 0o700
+# From <sys/mount.h>, by the names that a ResetConfiguration has for them.
+UNMOUNT_FLAGS = {"MNT_FORCE": 1, "MNT_DETACH": 2, "MNT_EXPIRE": 4, "UMOUNT_NOFOLLOW": 8}
 
 
 class RealHost:
@@ -28,6 +35,17 @@ class RealHost:
 
     def location(self, path: str) -> str:
         return self._root + path if path.startswith("/") else path
+
+    def _followed(self, path: str) -> str:
+        """Where a path leads in the end: a link stays one, and what it names is written; under another root, it must not lead out."""
+        target = self.location(path)
+        if not os.path.islink(target):
+            return target
+        followed = os.path.realpath(target)
+        root = os.path.realpath(self._root) if self._root else ""
+        if not followed.startswith(f"{root}/"):
+            raise PermissionError(errno.EPERM, f"it is a link to {followed}, which is not under {self._root}", target)
+        return followed
 
     def hostname(self) -> str:
         return os.uname().nodename
@@ -58,30 +76,26 @@ class RealHost:
         with open(self.location(path), "rb") as handle:
             return handle.read()
 
-    def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
-        target = self.location(path)
-        folder, name = os.path.split(target)
-        if folder:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        # Of a run that was killed here, the next one finds what it left and removes it; O_EXCL never follows what others put there.
-        partial = os.path.join(folder, f".{name}.partial")
-        if os.path.lexists(partial):
-            os.unlink(partial)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as handle:
+    def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
+        target = self._followed(path)
+        if os.path.lexists(target) and not os.path.isfile(target):
+            # A device or a pipe is somebody's: it is written to, never replaced.
+            with open(target, "wb") as handle:
                 handle.write(content)
-                os.fchmod(handle.fileno(), mode)
-            os.replace(partial, target)
-        except BaseException as error:
-            os.unlink(partial)
-            if isinstance(error, OSError):
-                # A full disk is found by a write, which does not know the name of its file.
-                error.filename, error.filename2 = target, None
+            return
+        folder = os.path.dirname(target)
+        if folder:
+            _make_dirs(folder, _FOLDER_MODE)
+        owned = _status(target) or (_status(self.location(like)) if like else None)
+        try:
+            _write_beside(target, content, mode, owned)
+        except OSError as error:
+            # A full disk is found by a write, which does not know the name of its file.
+            error.filename, error.filename2 = target, None
             raise
 
-    def make_dir(self, path: str, mode: int = 0o700) -> None:
-        os.makedirs(self.location(path), mode=mode, exist_ok=True)
+    def make_dir(self, path: str, mode: int = _FOLDER_MODE) -> None:
+        _make_dirs(self.location(path), mode)
 
     def remove(self, path: str) -> None:
         target = self.location(path)
@@ -96,23 +110,31 @@ class RealHost:
         os.rename(self.location(path), self.location(target))
 
     def mounts(self, folder: str) -> list[str]:
-        from slipway.host import mounts
+        from slipway.host import procfs
 
         # Of what is under another root, the paths are shown as that root's.
         root = os.path.realpath(self._root) if self._root else ""
-        return [path.removeprefix(root) for path in mounts.below(os.path.realpath(self.location(folder)))]
+        return [path.removeprefix(root) for path in procfs.mounts_below(os.path.realpath(self.location(folder)))]
 
     def unmount(self, path: str, flags: int = 0) -> None:
-        from slipway.host import mounts
+        import ctypes
 
-        mounts.unmount(self.location(path), flags)
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.umount2(os.fsencode(self.location(path)), flags) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
 
     def which(self, program: str) -> str | None:
         import shutil
 
-        return shutil.which(program, path=self.environment.get("PATH"))
+        folders = self.environment.get("PATH", os.defpath).split(os.pathsep)
+        found = shutil.which(program, path=os.pathsep.join(self.location(folder) for folder in folders))
+        return found.removeprefix(self._root) if found else None
 
     def run(self, *command: str) -> CommandResult:
+        if self._root:
+            # As kubeadm's chroot would have it, but for this: what is under the root cannot be started, and the machine is not meant.
+            return CommandResult(126, "", f"{command[0]} is not run: it would act on this machine and not on what is under {self._root}")
         import subprocess
 
         try:
@@ -138,9 +160,9 @@ class RealHost:
         return False
 
     def port_owner(self, port: int) -> str:
-        from slipway.host import listeners
+        from slipway.host import procfs
 
-        return listeners.owner(port)
+        return procfs.listener(port)
 
     def kernel(self) -> tuple[str, str]:
         name = os.uname()
@@ -161,3 +183,72 @@ class RealHost:
         from slipway.host.cri.client import ContainerRuntime
 
         return ContainerRuntime(self.location(socket.removeprefix("unix://")))
+
+
+def _make_dirs(path: str, mode: int) -> None:
+    """All folders of a path that are missing, each with the mode: ``os.makedirs`` leaves those in between to the umask."""
+    parent, name = os.path.split(path.rstrip("/"))
+    if not name or os.path.isdir(path):
+        return
+    if parent:
+        _make_dirs(parent, mode)
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _write_beside(target: str, content: bytes, mode: int, owned: os.stat_result | None) -> None:
+    """Write and rename, so that nobody ever sees half a file; owner and mode are those of ``owned``, where that is given."""
+    _remove_left(target)
+    partial = _partial(target, os.getpid())
+    # O_EXCL never follows what others put there.
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            if owned is not None and (owned.st_uid, owned.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(handle.fileno(), owned.st_uid, owned.st_gid)
+            os.fchmod(handle.fileno(), mode if owned is None else owned.st_mode & 0o7777)
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+
+
+def _partial(target: str, process: int) -> str:
+    """A name of the process's and thread's own: two that write one path at once do not take each other's file away."""
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name}.{process}-{get_ident()}.partial")
+
+
+def _remove_left(target: str) -> None:
+    """What processes left that were killed in the middle of a write."""
+    folder, name = os.path.split(target)
+    for found in os.listdir(folder or "."):
+        if found.startswith(f".{name}.") and found.endswith(".partial"):
+            process, _, thread = found[len(name) + 2 : -len(".partial")].partition("-")
+            if not (process.isdecimal() and thread.isdecimal()):
+                continue
+            mine = (int(process), int(thread)) == (os.getpid(), get_ident())
+            if mine or not _is_running(int(process)):
+                os.unlink(os.path.join(folder, found))
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

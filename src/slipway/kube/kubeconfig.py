@@ -53,9 +53,16 @@ def load(data: bytes, path: str) -> Document:
         raise OperatorError(f"failed to load kubeconfig file {path}: it does not hold a kubeconfig")
     for kind in _LISTS:
         entries = value.get(kind) or []
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        if not isinstance(entries, list) or not all(_is_entry(entry, kind.removesuffix("s")) for entry in entries):
             raise OperatorError(f"failed to load kubeconfig file {path}: {kind} must be a list of named entries")
+    if not isinstance(value.get("current-context") or "", str):
+        raise OperatorError(f"failed to load kubeconfig file {path}: current-context must be the name of a context")
     return value
+
+
+def _is_entry(entry: object, kind: str) -> bool:
+    """Whether something in a list has a name and what the list is of, each left out or of its own type."""
+    return isinstance(entry, dict) and isinstance(entry.get("name") or "", str) and isinstance(entry.get(kind) or {}, dict)
 
 
 def named(kubeconfig: Document, kind: str, name: str) -> Document | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kube import tlsserver
+from kube.tlsserver import Server
 from node.machine import Machine
 from node.tlsserver import Answer, Authority, cluster_info, serving
 
@@ -116,3 +119,41 @@ def test_an_address_without_a_file_is_told(authority: Authority, machine: Machin
         pytest.raises(OperatorError, match=r"failed to fetch the discovery file .*: Not Found"),
     ):
         filediscovery.load(f"https://{address}/discovery", machine)
+
+
+@pytest.fixture
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Server]:
+    """Makes servers that the machine trusts and that answer with bytes."""
+    issuer = tlsserver.authority()
+    (tmp_path / "roots.pem").write_bytes(issuer.certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "roots.pem"))
+    return lambda *answers: Server(tmp_path, tlsserver.leaf(issuer), *map(tlsserver.raw, answers))
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "does not answer in HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nclusters:", "not to the end"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "not to the end"),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\n\r\n",
+            "is redirected to http:",
+        ),
+        (b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/x\r\nContent-Length: 0\r\n\r\n", "is redirected to ftp:"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n" + b"#" * 5_000_000, "it is larger than 4 MiB"),
+    ],
+)
+def test_an_address_that_answers_oddly_is_told(answer: bytes, complaint: str, machine: Machine, trusted: Callable[..., Server]) -> None:
+    server = trusted(answer)
+    try:
+        with pytest.raises(OperatorError, match=complaint):
+            filediscovery.load(f"https://127.0.0.1:{server.port}/discovery", machine)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:port/x", "https://[::1/x", "https://", "https://127.0.0.1:1/a b"])
+def test_an_address_that_is_none_is_told(url: str, machine: Machine) -> None:
+    with pytest.raises(OperatorError, match="failed to fetch the discovery file"):
+        filediscovery.load(url, machine)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime
+from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from node.machine import Machine
-from node.tlsserver import DAY, NOW, Answer, Authority, cluster_info, serving
+from node.tlsserver import DAY, NOW, Answer, Authority, Bundle, cluster_info, serving
 
 from slipway.api.kubeadm.internal import BootstrapTokenDiscovery
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.waiting import TimedOutError
 from slipway.node.discovery import token as tokendiscovery
+from slipway.workload import clusterinfo
 
 if TYPE_CHECKING:
     from node.conftest import Lines
@@ -131,3 +133,46 @@ def test_clocks_that_differ_are_told_with_both_times(
     with pytest.raises(OperatorError) as raised:
         server.discover(lines, pem=server.authority.server_pem(period), timeout=300)
     assert complaint in raised.value.message
+
+
+def test_of_a_bundle_only_the_pinned_certificates_are_kept(server: ApiServer, lines: Lines) -> None:
+    """The other one came along with whoever answered: a server of it must not be trusted for ever after."""
+    other = Authority("another")
+    server.answers = [(200, cluster_info(Bundle(server.authority.pem + other.pem), TOKEN))]
+    found = server.discover(lines)
+    assert b64decode(found["clusters"][0]["cluster"]["certificate-authority-data"]) == server.authority.pem
+
+
+def test_a_server_of_the_certificate_that_is_not_pinned_is_refused(server: ApiServer, lines: Lines) -> None:
+    other = Authority("another")
+    server.answers = [(200, cluster_info(Bundle(server.authority.pem + other.pem), TOKEN))]
+    with pytest.raises(OperatorError, match="is not an API server of the cluster that cluster-info tells of"):
+        server.discover(lines, pem=other.server_pem())
+
+
+@pytest.mark.parametrize("data", [[], {"kubeconfig": 5}, {"kubeconfig": {}, "jws-kubeconfig-abcdef": "x"}, "text"])
+def test_data_of_another_shape_is_told(data: object, server: ApiServer, lines: Lines) -> None:
+    server.answers = [(200, {**cluster_info(server.authority, TOKEN), "data": data})]
+    with pytest.raises(OperatorError, match=r"is no ConfigMap|no kubeconfig key"):
+        server.discover(lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "clusters: 5",
+        "clusters: [5]",
+        "clusters: [{name: x, cluster: 5}]",
+        "clusters: [{name: [], cluster: {}}]",
+        "current-context: []\nclusters: [{name: x, cluster: {server: y}}]",
+        "contexts: [{name: a, context: 5}]\ncurrent-context: a",
+        "clusters: [{name: x, cluster: {certificate-authority-data: 5}}]",
+        "- 1",
+        "",
+    ],
+)
+def test_a_signed_kubeconfig_of_another_shape_is_told(text: str, server: ApiServer, lines: Lines) -> None:
+    data = {"kubeconfig": text, "jws-kubeconfig-abcdef": clusterinfo.signature(text, TOKEN)}
+    server.answers = [(200, {**cluster_info(server.authority, TOKEN), "data": data})]
+    with pytest.raises(OperatorError):
+        server.discover(lines)

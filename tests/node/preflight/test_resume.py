@@ -18,7 +18,7 @@ from slipway.api.kubeadm.internal import (
     Networking,
     NodeRegistrationOptions,
 )
-from slipway.host import listeners
+from slipway.host import procfs
 from slipway.kube import kubeconfig
 from slipway.node import kubeconfigs, paths
 from slipway.node.etcd import pod
@@ -159,5 +159,5 @@ TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when re
 
 
 def test_listening_sockets_are_found_by_their_port() -> None:
-    assert listeners.inodes(TABLE.splitlines(), 10257) == ["12345"]
-    assert listeners.inodes(TABLE.splitlines(), 10250) == []
+    assert procfs.listening_inodes(TABLE.splitlines(), 10257) == ["12345"]
+    assert procfs.listening_inodes(TABLE.splitlines(), 10250) == []

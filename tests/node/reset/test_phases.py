@@ -11,7 +11,7 @@ from node.etcd_process import EtcdNode, addresses
 from node.machine import Machine
 
 from slipway.api.machinery.errors import OperatorError, PreflightError
-from slipway.host import mounts, waiting
+from slipway.host import procfs, real, waiting
 from slipway.node.etcd import membership, pod, wal
 from slipway.node.reset import etcd as resetetcd
 from slipway.node.reset import phases
@@ -253,7 +253,7 @@ tmpfs /var/lib/kubelet/y tmpfs rw 0 0
 
 
 def test_mounts_are_listed_from_the_deepest_and_the_latest() -> None:
-    assert mounts.listed(MOUNTS, "/var/lib/kubelet") == [
+    assert procfs.listed_mounts(MOUNTS, "/var/lib/kubelet") == [
         "/var/lib/kubelet/pods/1/volumes/a/b c",
         "/var/lib/kubelet/pods/1/volumes/a",
         "/var/lib/kubelet/y",
@@ -263,4 +263,4 @@ def test_mounts_are_listed_from_the_deepest_and_the_latest() -> None:
 
 def test_flags_of_umount2_are_those_of_kubeadm() -> None:
     """cmd/phases/reset/unmount_linux_test.go: all four together are 15."""
-    assert sum(mounts.FLAGS.values()) == 15
+    assert sum(real.UNMOUNT_FLAGS.values()) == 15

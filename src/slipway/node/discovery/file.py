@@ -5,7 +5,7 @@ Reading cluster-info proves that the server has a certificate of that authority;
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
@@ -14,6 +14,8 @@ from slipway.node.discovery import trust as discovery
 from slipway.workload import clusterinfo
 
 if TYPE_CHECKING:
+    from urllib.request import Request
+
     from slipway.api.machinery.objects import Manifest
     from slipway.host.interface import Host
     from slipway.host.progress import Progress
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _INTERVAL = 0.25
 _ANSWER = 10.0
 _DOWNLOAD = 30.0
+_LARGEST = 4 << 20
 
 
 def discover(path: str, host: Host, progress: Progress, timeout: float) -> Document:
@@ -30,7 +33,8 @@ def discover(path: str, host: Host, progress: Progress, timeout: float) -> Docum
     document = embedded(load(path, host), host, path)
     server, ca = discovery.only_cluster(document)
     found = _cluster_info(_connection(document, host, path), host, progress, timeout)
-    text = ((found or {}).get("data") or {}).get("kubeconfig")
+    data = (found or {}).get("data") or {}
+    text = data.get("kubeconfig") if isinstance(data, dict) else None
     if not text:
         # Strangers may not read it, or it is not set up: the administrator's file is what there is to go by.
         return document
@@ -140,19 +144,29 @@ def _cluster_info(connection: Connection, host: Host, progress: Progress, timeou
 
 
 def _download(url: str) -> bytes:
-    """A file at an address whose certificate an authority of this machine vouches for."""
+    """A file at an address whose certificate an authority of this machine vouches for; so does one for every address on the way."""
+    from http.client import HTTPException
     from urllib.error import URLError
-    from urllib.request import urlopen
+    from urllib.request import HTTPRedirectHandler, build_opener
 
+    class HttpsAlone(HTTPRedirectHandler):
+        def redirect_request(self, request: Request, file: Any, code: int, message: str, headers: Any, address: str) -> Request | None:
+            if not address.lower().startswith("https://"):
+                raise OperatorError(f"the discovery file {url} is redirected to {address}, which anybody could have changed on its way")
+            return super().redirect_request(request, file, code, message, headers, address)
+
+    failed = f"failed to fetch the discovery file {url}"
     try:
-        with urlopen(url, timeout=_DOWNLOAD) as response:
-            if not response.geturl().startswith("https://"):
-                raise OperatorError(
-                    f"the discovery file {url} is redirected to {response.geturl()}, which anybody could have changed on its way"
-                )
-            content: bytes = response.read()
+        with build_opener(HttpsAlone).open(url, timeout=_DOWNLOAD) as response:
+            content: bytes = response.read(_LARGEST + 1)
     except URLError as error:
-        raise OperatorError(f"failed to fetch the discovery file {url}: {error.reason}") from error
+        raise OperatorError(f"{failed}: {error.reason}") from error
     except OSError as error:
-        raise OperatorError(f"failed to fetch the discovery file {url}: {error.strerror or error}") from error
+        raise OperatorError(f"{failed}: {error.strerror or error}") from error
+    except HTTPException as error:
+        raise OperatorError(f"{failed}: the server does not answer in HTTP as it should, or not to the end: {error!r}") from error
+    except ValueError as error:
+        raise OperatorError(f"{failed}: it is not the address of a file: {error}") from error
+    if len(content) > _LARGEST:
+        raise OperatorError(f"{failed}: it is larger than {_LARGEST >> 20} MiB, which no kubeconfig is")
     return content

@@ -74,8 +74,8 @@ def look(wanted: BootstrapTokenDiscovery, host: Host) -> Document:
     if not wanted.ca_cert_hashes:
         discovery.cluster_of(document)
         return document
-    ca = discovery.pinned_authority(document, wanted.ca_cert_hashes)
-    verified = _fetch(Connection(server=server, ca=ca), host)
+    document = discovery.with_pinned_authority(document, wanted.ca_cert_hashes)
+    verified = _fetch(Connection(server=server, ca=discovery.certificate_authority(document)), host)
     if verified.get("kubeconfig") != text:
         raise OperatorError(
             "the second kubeconfig from the cluster-info ConfigMap (using validated TLS) was different from the first: "
@@ -116,5 +116,7 @@ def _fetch(connection: Connection, host: Host) -> dict[str, str]:
     if found is None:
         missing = f"{connection.server} has no ConfigMap cluster-info in the namespace {clusterinfo.NAMESPACE}"
         raise NotYetError(f"{failed}: {missing}", f"the cluster-info ConfigMap: {missing}")
-    data = found.get("data")
-    return data if isinstance(data, dict) else {}
+    data = found.get("data") or {}
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise OperatorError(f"{failed}: what {connection.server} answers is no ConfigMap: its data must be texts by name")
+    return data

@@ -93,20 +93,30 @@ def signed_text(data: Mapping[str, str], token: str) -> str:
     return text
 
 
-def pinned_authority(document: Document, pins: Iterable[str]) -> bytes:
-    """The certificate authority of a kubeconfig from cluster-info, if one of the pins is its."""
+def with_pinned_authority(document: Document, pins: Iterable[str]) -> Document:
+    """A kubeconfig from cluster-info that trusts the pinned certificates and none that came with them; an error where there are none."""
+    from slipway.credentials import x509
+
     ca = only_cluster(document)[1]
     try:
-        found = clusterinfo.public_key_pins(ca)
+        certificates, found = x509.parse(ca), clusterinfo.public_key_pins(ca)
     except ValueError as error:
         raise OperatorError(f"failed to parse cluster CA from the cluster-info ConfigMap: {error}") from error
     wanted = [pin.lower() for pin in pins]
-    if not set(wanted) & set(found):
+    pinned = b"".join(x509.pem(certificate) for certificate, pin in zip(certificates, found, strict=True) if pin in wanted)
+    if not pinned:
         raise OperatorError(
             f"cluster CA found in cluster-info ConfigMap is invalid: its public key is {', '.join(found)}, "
             f"and none but {', '.join(wanted)} is pinned; `kubeadm token create --print-join-command` on a control plane shows it"
         )
-    return ca
+    if len(certificates) == 1:
+        return document
+    trusted = {**cluster_of(document), "certificate-authority-data": kubeconfig.encoded(pinned)}
+    entries = document.get("clusters") or []
+    return {
+        **document,
+        "clusters": [{**entry, "cluster": trusted} if entry.get("cluster") == cluster_of(document) else entry for entry in entries],
+    }
 
 
 def leading_to(bootstrap: Document, cluster_name: str, server: str = "") -> Document:
@@ -119,8 +129,8 @@ def leading_to(bootstrap: Document, cluster_name: str, server: str = "") -> Docu
             {"name": cluster_name, "cluster": {"certificate-authority-data": kubeconfig.encoded(ca), "server": server or address}}
         ],
         "contexts": [
-            {**entry, "context": {**entry["context"], "cluster": cluster_name}} if entry["name"] == current else entry
-            for entry in bootstrap["contexts"]
+            {**entry, "context": {**(entry.get("context") or {}), "cluster": cluster_name}} if entry.get("name") == current else entry
+            for entry in bootstrap.get("contexts") or []
         ],
     }
 
@@ -152,9 +162,7 @@ def cluster_of(document: Document) -> Document:
 def _signed_by(discovery: BootstrapTokenDiscovery, cluster: Cluster, *, check_pins: bool) -> Document:
     found = cluster.get("v1", "ConfigMap", clusterinfo.NAME, clusterinfo.NAMESPACE) or {}
     document = kubeconfig.load(signed_text(found.get("data") or {}, discovery.token).encode(), "the cluster-info ConfigMap")
-    if check_pins and discovery.ca_cert_hashes:
-        pinned_authority(document, discovery.ca_cert_hashes)
-    return document
+    return with_pinned_authority(document, discovery.ca_cert_hashes) if check_pins and discovery.ca_cert_hashes else document
 
 
 def _nothing_given() -> OperatorError:

@@ -218,7 +218,7 @@ def write_pair(ctx: NodeContext, base_name: str, certificate: Certificate, key: 
     path, pending = key_path(ctx, base_name), _pending_path(ctx, base_name)
     ctx.host.make_dir(posixpath.dirname(path), 0o755)
     # Two files cannot appear at once: a run that is killed in between leaves the certificate where the next one finds it.
-    ctx.host.write(pending, x509.pem(certificate), _CERTIFICATE_MODE)
+    ctx.host.write(pending, x509.pem(certificate), _CERTIFICATE_MODE, like=certificate_path(ctx, base_name))
     try:
         ctx.host.write(path, keys.private_pem(key), _KEY_MODE)
     except OSError:
@@ -297,8 +297,11 @@ def _missing_names(ctx: NodeContext, spec: CertificateSpec, certificate: Certifi
 
 def _ensure_service_account_key(ctx: NodeContext) -> None:
     if ctx.host.exists(key_path(ctx, "sa")):
-        load_key(ctx, "sa")
+        key = load_key(ctx, "sa")
         ctx.progress.say('[certs] Using the existing "sa" key')
+        if not ctx.host.exists(_public_key_path(ctx)):
+            # Of a run that ended between the two files, or an operator who brought the key alone.
+            ctx.host.write(_public_key_path(ctx), keys.public_pem(key.public_key()), _KEY_MODE)
         return
     key = ctx.keys.take(ctx.config.cluster.key_algorithm)
     ctx.progress.say('[certs] Generating "sa" key and public key')
@@ -332,13 +335,24 @@ def _exists(ctx: NodeContext, spec: CertificateSpec) -> bool:
 
 def _finish_pair(ctx: NodeContext, spec: CertificateSpec) -> None:
     """Go on where a run was killed between a key and its certificate; a key that stands alone otherwise is somebody's mistake."""
-    pending, path = _pending_path(ctx, spec.base_name), certificate_path(ctx, spec.base_name)
+    pending = _pending_path(ctx, spec.base_name)
     if not ctx.host.exists(pending):
         return
-    if ctx.host.exists(key_path(ctx, spec.base_name)) and not ctx.host.exists(path):
-        ctx.host.rename(pending, path)
+    if ctx.host.exists(key_path(ctx, spec.base_name)) and _belongs_to_key(ctx, spec, pending):
+        ctx.host.rename(pending, certificate_path(ctx, spec.base_name))
     else:
         ctx.host.remove(pending)
+
+
+def _belongs_to_key(ctx: NodeContext, spec: CertificateSpec, pending: str) -> bool:
+    """Whether the key is the one that was written for the certificate that waits; a renewal ends as a first making does."""
+    from slipway.credentials import x509
+
+    try:
+        certificate = x509.parse(ctx.host.read(pending))[0]
+    except ValueError:
+        return False
+    return x509.belongs_to(certificate, load_key(ctx, spec.base_name))
 
 
 def _pending_path(ctx: NodeContext, base_name: str) -> str:

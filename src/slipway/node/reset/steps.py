@@ -153,10 +153,10 @@ def _remove_sandbox(runtime: ContainerRuntime, sandbox: Sandbox) -> str:
 
 
 def _unmount(state: ResetRun) -> None:
-    from slipway.host import mounts
+    from slipway.host.real import UNMOUNT_FLAGS
 
     state.progress.say(f'[reset] Unmounting mounted directories in "{paths.KUBELET_DIR}"')
-    flags = sum({mounts.FLAGS[name] for name in state.config.unmount_flags})
+    flags = sum({UNMOUNT_FLAGS[name] for name in state.config.unmount_flags})
     problems = []
     for path in state.host.mounts(paths.KUBELET_DIR):
         try:
