@@ -81,6 +81,7 @@ def test_refuses_what_libyaml_cannot_scan(text: str) -> None:
         ("a:\n\tb: 2\n", "f.yaml:2: this is not valid YAML: found character that cannot start any token"),
         ("a: 1\n---\nb: 2\nc: *x\n", "f.yaml:4: this is not valid YAML: unknown anchor 'x' referenced"),
         ("a: 1\nb: !!int x\n", "f.yaml:2: this is not valid YAML: cannot decode !!str `x` as a !!int"),
+        ("a: !!binary é\n", "f.yaml:1: this is not valid YAML: !!binary value contains invalid base64 data"),
         ("a: 1\nb: .inf\n", "f.yaml:2: this is not valid YAML: .inf is not a number that JSON has"),
         ("a: 1\n~: 2\n", "f.yaml:2: this is not valid YAML: ~ cannot be a key: quote it if it is meant as text"),
         ("a: 1\nb: \x07\n", "f.yaml:2: this is not valid YAML: control characters are not allowed"),
