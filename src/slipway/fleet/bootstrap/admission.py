@@ -16,7 +16,7 @@ from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
 from slipway.api.cluster.meta import decode, manifest
 from slipway.api.machinery.fieldpath import Fault, FieldError, Fields, Path, forbidden, invalid, quoted, required
 from slipway.api.machinery.gotemplate import Template, TemplateError
-from slipway.api.machinery.gotemplate.errors import NoValueError
+from slipway.api.machinery.gotemplate.errors import NoValueError, shortened
 from slipway.api.machinery.labels import validate_annotations, validate_labels
 from slipway.fleet.bootstrap import files
 from slipway.runtime.admission import Defaulter, Problem, Validator, Verdict
@@ -182,7 +182,7 @@ def template_warnings(new: Sequence[Mapping[str, Any]], path: Path, deadline: fl
 
 def _line(text: str, number: int) -> str:
     lines = text.split("\n")
-    return lines[number - 1] if 0 < number <= len(lines) else ""
+    return shortened(lines[number - 1]) if 0 < number <= len(lines) else ""
 
 
 # The rules of Cluster API.
