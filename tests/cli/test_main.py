@@ -44,6 +44,13 @@ def test_an_error_is_a_sentence_and_a_hint(run: Run) -> None:
     assert outcome.err == f'error: unable to read config from "/does/not/exist" : open /does/not/exist: no such file or directory\n{_HINT}'
 
 
+def test_maps_that_an_alias_makes_too_deep_are_an_error_of_the_operators(run: Run, tmp_path: Path) -> None:
+    config = tmp_path / "deep.yaml"
+    config.write_text(f"a: &a {'{a: ' * 250}1{'}' * 250}\nb: {'{a: ' * 250}*a{'}' * 250}\n")
+    outcome = run("config", "validate", "--config", str(config))
+    assert (outcome.code, outcome.err) == (1, f"error: {config}:1: this is not valid YAML: exceeded max depth of 300\n{_HINT}")
+
+
 def test_high_verbosity_shows_where_an_error_comes_from(run: Run) -> None:
     outcome = run("config", "validate", "--config", "/does/not/exist", "--v=5")
     assert outcome.code == 1

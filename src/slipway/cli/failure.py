@@ -74,5 +74,6 @@ def _release(call: Invocation) -> Release:
         if call.config_text is not None and not version.acts_as_one_release(call.host.environment):
             return reading.release_of(call.host, documents.split(call.config_text))
         return version.acting_release(call.host.environment)
-    except OperatorError:
+    except Exception:
+        # What goes wrong here went wrong before, or is less than the error that is told: it must not take its place.
         return release_for(NEWEST)

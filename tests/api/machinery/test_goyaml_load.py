@@ -81,16 +81,37 @@ def test_refuses_what_libyaml_cannot_scan(text: str) -> None:
         ("a:\n\tb: 2\n", "f.yaml:2: this is not valid YAML: found character that cannot start any token"),
         ("a: 1\n---\nb: 2\nc: *x\n", "f.yaml:4: this is not valid YAML: unknown anchor 'x' referenced"),
         ("a: 1\nb: !!int x\n", "f.yaml:2: this is not valid YAML: cannot decode !!str `x` as a !!int"),
+        ("a: !!binary é\n", "f.yaml:1: this is not valid YAML: !!binary value contains invalid base64 data"),
         ("a: 1\nb: .inf\n", "f.yaml:2: this is not valid YAML: .inf is not a number that JSON has"),
         ("a: 1\n~: 2\n", "f.yaml:2: this is not valid YAML: ~ cannot be a key: quote it if it is meant as text"),
         ("a: 1\nb: \x07\n", "f.yaml:2: this is not valid YAML: control characters are not allowed"),
         ("[" * 301 + "]" * 301, "f.yaml:1: this is not valid YAML: exceeded max depth of 300"),
+        (
+            f"a: &a {'{a: ' * 250}1{'}' * 250}\nb: {'{a: ' * 250}*a{'}' * 250}\n",
+            "f.yaml:1: this is not valid YAML: exceeded max depth of 300",
+        ),
+        (
+            f"a: &a {'[' * 150}{']' * 150}\nb: &b {'[' * 150}*a{']' * 150}\nc: [*b]\n",
+            "f.yaml:1: this is not valid YAML: exceeded max depth of 300",
+        ),
+        (
+            f"a: &a {'{<<: ' * 150}{{}}{'}' * 150}\nb: {'{<<: ' * 150}*a{'}' * 150}\n",
+            "f.yaml:1: this is not valid YAML: exceeded max depth of 300",
+        ),
     ],
 )
 def test_errors_name_the_file_and_the_line_in_the_whole_file(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         goyaml.load(text, "f.yaml")
     assert caught.value.message == message
+
+
+def test_depth_that_is_allowed_may_come_from_an_alias() -> None:
+    [document] = goyaml.load(f"a: &a {'[' * 149}{']' * 149}\nb: {'[' * 150}*a{']' * 150}\n")
+    value, depth = document.value["b"], 0
+    while value:
+        [value], depth = value, depth + 1
+    assert depth == 150 + 148
 
 
 def test_an_error_without_a_source_names_the_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from base64 import b64decode
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from slipway.api.machinery.jsonpatch import apply
 from slipway.fleet.bootstrap import webhooks
+from slipway.fleet.bootstrap.data import files
 from slipway.runtime.webhook.admission import Defaulter, Validator, review
 
 SECRET = {"secret": {"name": "foo", "key": "bar"}}
@@ -222,6 +224,30 @@ def test_values_of_the_wrong_type_are_refused_with_their_place() -> None:
 def test_templates_that_will_fail_are_warned_of(entry: dict[str, Any], warnings: list[str]) -> None:
     verdict = validator("KubeadmConfig").validate(request(config({"files": [entry]})))
     assert (list(verdict.problems), list(verdict.warnings)) == ([], warnings)
+
+
+def test_a_review_that_asks_for_a_gigabyte_of_text_is_answered_with_little_memory() -> None:
+    doubled = '{{$x := "😀"}}{{range 22}}{{$x = print $x $x}}{{end}}{{printf "%x" $x}}'
+    tracemalloc.start()
+    try:
+        [warning] = review(body(config({"files": [file(doubled)]})), validator("KubeadmConfig"))["response"]["warnings"]
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert warning.endswith("error calling print: the text is longer than the limit of 1048576 characters")
+
+
+def test_the_templates_of_a_review_have_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SECONDS", 0.0)
+    entries = [file("{{ .controlPlane.version }}"), file("{{1}}\n" * 1_000, "/y")]
+    [problem] = validator("KubeadmConfig").validate(request(config({"files": entries}))).problems
+    assert problem.text == 'spec.files[1].content: Invalid value: "{{1}}": template: /y:250: the time to parse it in is over'
+
+
+def test_the_line_of_a_template_that_does_not_parse_is_cut_short() -> None:
+    [error] = webhooks.validate(config({"files": [file("{{ nothing }}" + "x" * 100_000)]}), None)
+    assert len(str(error)) < 1_500
+    assert str(error).endswith('template: /x:1: function "nothing" not defined')
 
 
 # The webhooks as the API server meets them.

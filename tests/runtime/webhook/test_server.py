@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ NOW = datetime.now(UTC)
 _SET = certificates.renewed(None, ["localhost", "127.0.0.1"], NOW)
 _OTHER = certificates.renewed(None, ["localhost", "127.0.0.1"], NOW)
 _WIDGET = Kind("e.test.slipway.io", "v1", "Widget", "widgets")
+_judging, _may_end = threading.Event(), threading.Event()
 
 
 class _Given:
@@ -46,6 +48,9 @@ def _validate(request: AdmissionRequest) -> Verdict:
     size = ((request.object or {}).get("spec") or {}).get("size")
     if size == "boom":
         raise RuntimeError("boom")
+    if size == "slow":
+        _judging.set()
+        return Verdict(warnings=["ended by the event loop" if _may_end.wait(5) else "the event loop stood still"])
     if size == "refused":
         raise OperatorError("sizes cannot be looked up")
     if request.operation == "DELETE":
@@ -168,6 +173,15 @@ async def test_validation() -> None:
     assert warned["response"]["allowed"] is True
     assert warned["response"]["warnings"] == ["w" * 256]
     assert deleted["response"]["warnings"] == ["w goes"]
+
+
+@pytest.mark.asyncio
+async def test_the_event_loop_goes_on_while_an_object_is_judged() -> None:
+    async with _served(_Given()) as server:
+        answer = asyncio.create_task(_post(server, Validator(_WIDGET, _validate).path, _review(object=_widget("slow"))))
+        await asyncio.to_thread(_judging.wait, 10)
+        _may_end.set()
+        assert (await answer)[1]["response"]["warnings"] == ["ended by the event loop"]
 
 
 @pytest.mark.asyncio

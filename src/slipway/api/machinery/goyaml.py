@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.api.machinery.yamlnodes import Node, YAMLProblem, compose
+from slipway.api.machinery.yamlnodes import MAX_DEPTH, Node, YAMLProblem, compose
 from slipway.api.machinery.yamlscalar import MERGE, STR, Scalar, TagError, format_float, json_number, resolve, resolve_tagged
 from slipway.api.machinery.yamlwrite import dump
 
@@ -112,40 +112,54 @@ class _Constructor:
         self._open_aliases: set[int] = set()
         self._decoded = 1
         self._from_aliases = 0
+        self._depth = 0
 
     def construct(self, node: Node) -> tuple[Any, Place]:
         self._count(node)
-        line = self._first_line + node.line
+        content = node
         if node.target is not None:
-            value, place = self._follow(node)
-            return value, Place(line, place.parts)
-        if node.mapping is not None:
-            return self._mapping(node, line)
-        if node.sequence is not None:
-            items, places = [], []
+            self._enter_alias(node)
+            content = node.target
+            self._count(content)
+        value: Any
+        parts: dict[str, Place] | list[Place] | None = None
+        if content.mapping is not None:
+            value, parts = {}, {}
+            self._fill(content, value, parts)
+        elif content.sequence is not None:
+            value, parts = [], []
+            self._enter(content)
             self._path.append(0)
-            for index, child in enumerate(node.sequence):
+            for index, child in enumerate(content.sequence):
                 self._path[-1] = index
                 item, place = self.construct(child)
-                items.append(item)
-                places.append(place)
+                value.append(item)
+                parts.append(place)
             self._path.pop()
-            return items, Place(line, places)
+            self._depth -= 1
+        else:
+            value = self._json_scalar(content)
+        self._open_aliases.discard(id(node))
+        return value, Place(self._first_line + node.line, parts)
+
+    def _json_scalar(self, node: Node) -> Scalar:
+        """A scalar as JSON has it."""
         value = self._scalar(node)
         if isinstance(value, float):
             value = json_number(value)
             if value in (float("inf"), float("-inf")) or value != value:
                 raise YAMLProblem(f"{node.text} is not a number that JSON has", node.line)
-        return value, Place(line)
+        return value
 
-    def _mapping(self, node: Node, line: int) -> tuple[dict[str, Any], Place]:
-        values: dict[str, Any] = {}
-        places: dict[str, Place] = {}
-        self._fill(node, values, places)
-        return values, Place(line, places)
+    def _enter(self, node: Node) -> None:
+        """Aliases can join two trees to one that is deeper than either, so the depth of what they lead to counts too."""
+        if self._depth == MAX_DEPTH:
+            raise YAMLProblem(f"exceeded max depth of {MAX_DEPTH}", node.line)
+        self._depth += 1
 
     def _fill(self, node: Node, values: dict[str, Any], places: dict[str, Place]) -> None:
         assert node.mapping is not None
+        self._enter(node)
         for key_node, value_node in node.mapping:
             if key_node.text == "<<" and (key_node.implicit or key_node.tag == MERGE):
                 self._merge(value_node, values, places)
@@ -159,6 +173,7 @@ class _Constructor:
             values[key], place = self.construct(value_node)
             places[key] = Place(line, place.parts)
             self._path.pop()
+        self._depth -= 1
 
     def _merge(self, node: Node, values: dict[str, Any], places: dict[str, Place]) -> None:
         # Earlier mappings of a list take precedence.
@@ -201,13 +216,6 @@ class _Constructor:
             return resolve_tagged(node.tag, node.text) if node.tag != STR else node.text
         except TagError as error:
             raise YAMLProblem(str(error), node.line) from None
-
-    def _follow(self, node: Node) -> tuple[Any, Place]:
-        assert node.target is not None
-        self._enter_alias(node)
-        value, place = self.construct(node.target)
-        self._open_aliases.discard(id(node))
-        return value, place
 
     def _enter_alias(self, node: Node) -> None:
         if id(node) in self._open_aliases:

@@ -6,8 +6,8 @@ from typing import Any
 
 from slipway.api.machinery import libyaml
 
-# Deeper than any API goes; Go stops at 10000.
-_MAX_DEPTH = 300
+MAX_DEPTH = 300
+"""Collections inside each other, deeper than any API goes; Go stops at 10000."""
 
 
 class YAMLProblem(Exception):  # noqa: N818 - it becomes a ConfigurationError once the file is known
@@ -115,8 +115,8 @@ def _tree(parser: Any, events: Any) -> Node:
         if stack:
             stack[-1][1].append(node)
         if node.mapping is not None or node.sequence is not None:
-            if len(stack) == _MAX_DEPTH:
-                raise YAMLProblem(f"exceeded max depth of {_MAX_DEPTH}", line)
+            if len(stack) == MAX_DEPTH:
+                raise YAMLProblem(f"exceeded max depth of {MAX_DEPTH}", line)
             stack.append((node, []))
         elif not stack:
             return node

@@ -162,11 +162,10 @@ def _finite(number: str, text: str) -> float | str:
 
 def _binary(text: str) -> str:
     import base64
-    import binascii
 
     try:
         return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True).decode("utf-8", "replace")
-    except binascii.Error:
+    except ValueError:
         raise TagError("!!binary value contains invalid base64 data") from None
 
 

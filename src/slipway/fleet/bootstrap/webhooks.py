@@ -6,6 +6,7 @@ template must parse; what it would print without a value is warned of.
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
 from slipway.api.cluster.meta import decode, manifest
 from slipway.api.machinery.fieldpath import Fault, FieldError, Fields, Path, forbidden, invalid, quoted, required
 from slipway.api.machinery.gotemplate import Template, TemplateError
-from slipway.api.machinery.gotemplate.errors import NoValueError
+from slipway.api.machinery.gotemplate.errors import NoValueError, shortened
 from slipway.api.machinery.labels import validate_annotations, validate_labels
 from slipway.fleet.bootstrap.data import files
 from slipway.runtime.webhook.admission import Defaulter, Problem, Validator, Verdict
@@ -50,7 +51,7 @@ def webhooks() -> list[Validator | Defaulter]:
     ]
 
 
-def validate(new: Manifest, old: Manifest | None) -> list[FieldError]:
+def validate(new: Manifest, old: Manifest | None, deadline: float | None = None) -> list[FieldError]:
     """What is wrong with a KubeadmConfig or a KubeadmConfigTemplate.  Templates that ``old`` had already are not looked at again."""
     path, spec = _spec(new)
     _, before = _spec(old or {"kind": new.get("kind")})
@@ -59,7 +60,7 @@ def validate(new: Manifest, old: Manifest | None) -> list[FieldError]:
         metadata = decode(new, KubeadmConfigTemplate).spec.template.metadata if new.get("kind") == KUBEADM_CONFIG_TEMPLATE.kind else None
     except msgspec.ValidationError as error:
         return [invalid(path, "", str(error))]
-    found += _template_errors(spec.get("files") or [], before.get("files") or [], path)
+    found += _template_errors(spec.get("files") or [], before.get("files") or [], path, deadline)
     if metadata is not None:
         place = Path("spec", "template", "metadata")
         found += validate_labels(metadata.labels, place.child("labels"))
@@ -116,10 +117,11 @@ def _with_exec_version(join: Mapping[str, Any]) -> dict[str, Any]:
 def _verdict(request: AdmissionRequest) -> Verdict:
     if request.object is None:
         return Verdict()
-    found = validate(request.object, request.old)
+    deadline = monotonic() + files.SECONDS
+    found = validate(request.object, request.old, deadline)
     path, spec = _spec(request.object)
     problems = [Problem(str(error.path), _REASONS[error.fault], str(error)) for error in found]
-    return Verdict(problems, () if problems else template_warnings(spec.get("files") or [], path))
+    return Verdict(problems, () if problems else template_warnings(spec.get("files") or [], path, deadline))
 
 
 def _defaulted(request: AdmissionRequest) -> Manifest:
@@ -139,7 +141,9 @@ def _spec(obj: Manifest) -> tuple[Path, Manifest]:
 # Templates.
 
 
-def _template_errors(new: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
+def _template_errors(
+    new: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]], path: Path, deadline: float | None
+) -> list[FieldError]:
     known = {(file.get("path"), file.get("contentFormat"), file.get("content")) for file in old}
     found = []
     for position, file in enumerate(new):
@@ -147,14 +151,14 @@ def _template_errors(new: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str
         if files.version_form(file) is None or not file.get("content") or seen:
             continue
         try:
-            Template.parse(file.get("path") or "", file["content"])
+            Template.parse(file.get("path") or "", file["content"], deadline=deadline)
         except TemplateError as error:
             line = _line(file["content"], error.line)
             found.append(invalid(path.child("files").index(position).child("content"), line, error.message))
     return found
 
 
-def template_warnings(new: Sequence[Mapping[str, Any]], path: Path) -> list[str]:
+def template_warnings(new: Sequence[Mapping[str, Any]], path: Path, deadline: float | None = None) -> list[str]:
     """What will not do what was meant, of templates that parse."""
     found = []
     for position, file in enumerate(new):
@@ -167,9 +171,8 @@ def template_warnings(new: Sequence[Mapping[str, Any]], path: Path) -> list[str]
                 f"{place}: a template is rendered before its {file['encoding']} is decoded: actions in encoded text stay as they are"
             )
         try:
-            Template.parse(file.get("path") or "", file["content"]).execute(
-                files.template_data(form, _SAMPLE), limit=files.LIMIT, refuse_no_value=True
-            )
+            template = Template.parse(file.get("path") or "", file["content"], deadline=deadline)
+            template.execute(files.template_data(form, _SAMPLE), limit=files.LIMIT, refuse_no_value=True, deadline=deadline)
         except NoValueError as error:
             found.append(f"{place}.content: line {error.line}: no value for {error.expression}: {form.content_format} has {form.variable}")
         except TemplateError as error:
@@ -179,7 +182,7 @@ def template_warnings(new: Sequence[Mapping[str, Any]], path: Path) -> list[str]
 
 def _line(text: str, number: int) -> str:
     lines = text.split("\n")
-    return lines[number - 1] if 0 < number <= len(lines) else ""
+    return shortened(lines[number - 1]) if 0 < number <= len(lines) else ""
 
 
 # The rules of Cluster API.

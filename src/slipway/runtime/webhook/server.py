@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -37,6 +38,8 @@ _LOOK = 60.0
 _RETRY = 5.0
 _CLOSING = 5.0
 _WHOSE = "the webhooks' certificate and key"
+# What judges objects may take seconds, and nobody else's work may wait for it: neither the event loop's nor that of its threads.
+_judges = ThreadPoolExecutor(max_workers=4, thread_name_prefix="webhooks")
 
 
 class Pair(NamedTuple):
@@ -166,7 +169,7 @@ class _Admission(NamedTuple):
     async def answer(self, request: web.Request) -> web.Response:
         body = await request.read()
         try:
-            return _json(admission.review(body, self.webhook))
+            return _json(await asyncio.get_running_loop().run_in_executor(_judges, admission.review, body, self.webhook))
         except admission.BadReviewError as error:
             return _bad(error)
         except OperatorError as error:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.gotemplate import limits
 from slipway.fleet.bootstrap.data import files
 from slipway.fleet.bootstrap.data.files import VersionForm, rendered, resolve_files, resolve_users, version_form
 
@@ -169,3 +172,33 @@ def test_no_value_is_refused_with_what_to_do(file: dict[str, Any], data: dict[st
 )
 def test_a_file_says_which_form_of_the_version_contract_it_uses(content_format: str | None, form: VersionForm | None) -> None:
     assert version_form({"contentFormat": content_format}) is form
+
+
+@pytest.mark.asyncio
+async def test_the_event_loop_goes_on_while_a_template_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STEPS", 200_000)
+    rendering = asyncio.create_task(resolve_files([template("{{range 99000}}{{$x := and" + " 1" * 5_000 + "}}{{end}}")], read, DATA))
+    turns = 0
+    while not rendering.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 5
+    with pytest.raises(OperatorError, match="exceeded the limit of 200000 steps"):
+        await rendering
+
+
+@pytest.mark.asyncio
+async def test_the_templates_of_one_object_have_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SECONDS", 0.0)
+    with pytest.raises(OperatorError, match=r'file "/b": .*: the time to render it in is over'):
+        await resolve_files([template("{{ .controlPlane.version }}")], read, DATA)
+
+
+def test_parsed_templates_are_kept_within_bounds() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(8):
+            rendered(template("{{1}}" * 3_000, f"/large-{number}"), DATA)
+        assert tracemalloc.get_traced_memory()[0] < 2 << 20
+    finally:
+        tracemalloc.stop()

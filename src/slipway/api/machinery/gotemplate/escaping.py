@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from slipway.api.machinery.gotemplate.quoting import encoded, is_byte
+from typing import TYPE_CHECKING
 
-_HTML = str.maketrans({"\0": "\ufffd", '"': "&#34;", "'": "&#39;", "&": "&amp;", "<": "&lt;", ">": "&gt;"})
+from slipway.api.machinery.gotemplate.quoting import encoded, expanded, is_byte
+
+if TYPE_CHECKING:
+    from slipway.api.machinery.gotemplate.budget import Budget
+
+_HTML = {"\0": "\ufffd", '"': "&#34;", "'": "&#39;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _JAVASCRIPT = {"\\": r"\\", "'": r"\'", '"': r"\"", "<": r"\u003C", ">": r"\u003E", "&": r"\u0026", "=": r"\u003D"}
 
 
-def html(text: str) -> str:
-    return text.translate(_HTML)
+def html(text: str, budget: Budget) -> str:
+    return expanded(text, lambda character: _HTML.get(character, character), budget)
 
 
-def javascript(text: str) -> str:
-    return "".join(_JAVASCRIPT.get(character) or _javascript(character) for character in text)
+def javascript(text: str, budget: Budget) -> str:
+    return expanded(text, lambda character: _JAVASCRIPT.get(character) or _javascript(character), budget)
 
 
 def _javascript(character: str) -> str:
@@ -21,7 +26,12 @@ def _javascript(character: str) -> str:
     return character if is_plain else f"\\u{ord(character):04X}"
 
 
-def query(text: str) -> str:
-    from urllib.parse import quote_plus
+def query(text: str, budget: Budget) -> str:
+    return expanded(text, _query, budget)
 
-    return quote_plus(encoded(text))
+
+def _query(character: str) -> str:
+    if character == " ":
+        return "+"
+    is_plain = character.isascii() and (character.isalnum() or character in "-_.~")
+    return character if is_plain else f"%{encoded(character).hex('%').upper()}"

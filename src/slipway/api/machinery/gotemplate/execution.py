@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from slipway.api.machinery.gotemplate import limits
-from slipway.api.machinery.gotemplate.errors import CallError, NoValueError, TemplateError
+from slipway.api.machinery.gotemplate.errors import CallError, ExhaustedError, NoValueError, TemplateError, shortened
 from slipway.api.machinery.gotemplate.formatting import shown
 from slipway.api.machinery.gotemplate.functions import FUNCTIONS, NO_VALUE, Function
 from slipway.api.machinery.gotemplate.nodes import (
@@ -28,11 +28,13 @@ from slipway.api.machinery.gotemplate.nodes import (
     Text,
     Variable,
 )
-from slipway.api.machinery.gotemplate.quoting import encoded, quote
+from slipway.api.machinery.gotemplate.quoting import byte_length, quote
 from slipway.api.machinery.gotemplate.values import INVALID, NIL, Boxed, Int, Value, is_true, type_name, unboxed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from slipway.api.machinery.gotemplate.budget import Budget
 
 
 class _Break(Exception):  # noqa: N818 - no error: ``break`` on its way to its range
@@ -50,18 +52,21 @@ class _Absent:
 _ABSENT: Final = _Absent()
 # What is shown of the part where a limit was met, which may be a whole loop.
 _SHORT = 60
-_TEXT_PER_STEP = 1000
+# Variables that are looked through in the time of a step.
+_VARIABLES_PER_STEP = 16
 
 
 class Output:
     """The text so far, up to a limit in bytes; 0 is no limit."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit, self._length = limit, 0
+    def __init__(self, limit: int, budget: Budget) -> None:
+        self._limit, self._length, self._budget = limit, 0, budget
         self.pieces: list[str] = []
 
     def write(self, text: str) -> None:
-        self._length += len(encoded(text))
+        self._budget.copy(len(text))
+        self._budget.keep(text)
+        self._length += len(text) if text.isascii() else byte_length(text)
         if self._limit and self._length > self._limit:
             raise TemplateError(f"rendered output exceeds the {self._limit} byte limit")
         self.pieces.append(text)
@@ -70,38 +75,47 @@ class Output:
 class Execution:
     """One run of a template.  ``_node`` is the part that errors name: the one that was looked at last, as in Go."""
 
-    def __init__(self, name: str, text: str, trees: dict[str, List], output: Output, *, missing_key: str, refuses_no_value: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        trees: dict[str, List],
+        output: Output,
+        budget: Budget,
+        *,
+        missing_key: str,
+        refuses_no_value: bool,
+    ) -> None:
         self._source, self._text, self._trees, self._output = name, text, trees, output
+        self._budget, self._step = budget, budget.step
         self._missing_key, self._refuses_no_value = missing_key, refuses_no_value
         self._template = name
         self._node: Node = trees[name]
         self._variables: list[tuple[str, Value]] = []
-        self._depth = self._steps = 0
+        self._depth = 0
         self._absent_key = ""
 
     def run(self, data: Value) -> None:
         self._variables = [("$", data)]
-        self._walk(data, self._trees[self._template])
+        try:
+            self._walk(data, self._trees[self._template])
+        except ExhaustedError as limit:
+            raise self._failure(str(limit), _SHORT) from None
 
     def _failure(self, message: str, longest: int | None = None) -> TemplateError:
         line, place = self._place(longest)
-        return TemplateError(f"{place}: {message}", line)
+        return TemplateError(f"{place}: {shortened(message)}", line)
 
     def _place(self, longest: int | None = None) -> tuple[int, str]:
         before = self._text[: self._node.position]
-        line, column = before.count("\n") + 1, len(encoded(before[before.rfind("\n") + 1 :]))
+        line, column = before.count("\n") + 1, byte_length(before[before.rfind("\n") + 1 :])
         context = str(self._node)[:longest]
-        return line, f"template: {self._source}:{line}:{column}: executing {quote(self._template)} at <{context}>"
+        return line, f"template: {self._source}:{line}:{column}: executing {shortened(quote(self._template))} at <{context}>"
 
     def _enter(self) -> None:
         if self._depth >= limits.DEPTH:
             raise self._failure(f"exceeded maximum template depth ({limits.DEPTH})", _SHORT)
         self._depth += 1
-
-    def _step(self, count: int = 1) -> None:
-        self._steps += count
-        if self._steps > limits.STEPS:
-            raise self._failure(f"exceeded the limit of {limits.STEPS} steps", _SHORT)
 
     # Control structures.
 
@@ -133,7 +147,10 @@ class Execution:
         if value is INVALID and self._refuses_no_value:
             raise self._no_value(str(node.pipe))
         self._node = node
-        self._output.write(NO_VALUE if value is INVALID else shown(value))
+        self._output.write(NO_VALUE if value is INVALID else self._shown(value))
+
+    def _shown(self, value: Value) -> str:
+        return value if isinstance(value, str) else shown(value, self._budget)
 
     def _no_value(self, expression: str) -> NoValueError:
         line, place = self._place()
@@ -180,15 +197,20 @@ class Execution:
     def _elements(self, value: Value, pipe: Pipe) -> Iterator[tuple[Value, Value]]:
         """Positions or keys, and elements."""
         if isinstance(value, list):
-            yield from ((Int(position), Boxed(element)) for position, element in enumerate(value))
+            for position, element in enumerate(value):
+                yield Int(position), Boxed(element)
         elif isinstance(value, dict):
-            yield from ((key, Boxed(value[key])) for key in sorted(value))
+            self._step(len(value))
+            for key in sorted(value):
+                yield key, Boxed(value[key])
         elif isinstance(value, int) and not isinstance(value, bool):
             if len(pipe.declared) > 1:
-                raise self._failure(f"can't use {shown(value)} to iterate over more than one variable")
-            yield from ((INVALID, type(value)(number)) for number in range(value))
+                raise self._failure(f"can't use {self._shown(value)} to iterate over more than one variable")
+            kind = type(value)
+            for number in range(value):
+                yield INVALID, kind(number)
         elif value is not INVALID:
-            raise self._failure(f"range can't iterate over {shown(value)}")
+            raise self._failure(f"range can't iterate over {self._shown(value)}")
 
     def _declare_element(self, pipe: Pipe, index: Value, element: Value) -> None:
         values = [index, element] if len(pipe.declared) > 1 else [element]
@@ -214,16 +236,20 @@ class Execution:
     # Variables.
 
     def _assign(self, name: str, value: Value) -> None:
-        for position in range(len(self._variables) - 1, -1, -1):
-            if self._variables[position][0] == name:
-                self._variables[position] = (name, value)
-                return
-        raise self._failure(f"undefined variable: {name}")
+        self._variables[self._position(name)] = (name, value)
 
     def _variable(self, name: str) -> Value:
-        for known, value in reversed(self._variables):
-            if known == name:
-                return value
+        return self._variables[self._position(name)][1]
+
+    def _position(self, name: str) -> int:
+        """Of the newest variable of a name."""
+        variables = self._variables
+        for position in range(len(variables) - 1, -1, -1):
+            if variables[position][0] == name:
+                distance = len(variables) - position
+                if distance > _VARIABLES_PER_STEP:
+                    self._step(distance // _VARIABLES_PER_STEP)
+                return position
         raise self._failure(f"undefined variable: {name}")
 
     # Pipelines.
@@ -231,6 +257,7 @@ class Execution:
     def _pipeline(self, dot: Value, pipe: Pipe) -> Value:
         """Never a boxed value."""
         self._node = pipe
+        self._step(len(pipe.commands))
         self._enter()
         value: Value = _ABSENT
         for command in pipe.commands:
@@ -289,8 +316,10 @@ class Execution:
                 return receiver
         else:
             receiver, names = self._argument(dot, "", node.node), node.names
-        for name in names[:-1]:
-            receiver = self._field(receiver, name, has_arguments=False)
+        if len(names) > 1:
+            self._step(len(names))
+            for name in names[:-1]:
+                receiver = self._field(receiver, name, has_arguments=False)
         return self._field(receiver, names[-1], has_arguments=len(arguments) > 1 or final is not _ABSENT)
 
     def _field(self, receiver: Value, name: str, *, has_arguments: bool) -> Value:
@@ -317,29 +346,32 @@ class Execution:
 
     def _call(self, dot: Value, node: Identifier, whole: Node, arguments: list[Node], final: Value) -> Value:
         self._node = node
+        self._step(2)
         name, function = node.name, FUNCTIONS[node.name]
         self._check_count(name, function, len(arguments), final)
         if name in ("and", "or"):
             return self._and_or(dot, arguments, final, stops_at=name == "or")
-        values = [self._argument(dot, self._type(function, position), argument) for position, argument in enumerate(arguments)]
+        types = function.parameters
+        values = [
+            self._argument(dot, types[position] if position < len(types) else function.rest, argument)
+            for position, argument in enumerate(arguments)
+        ]
         if final is not _ABSENT:
-            values.append(self._checked(final, self._type(function, len(arguments))))
+            values.append(self._checked(final, types[len(arguments)] if len(arguments) < len(types) else function.rest))
         if self._refuses_no_value and function.prints and any(unboxed(value) is INVALID for value in values):
             raise self._no_value(str(whole))
         try:
             if name == "call":
                 raise _not_callable(str(arguments[0]) if arguments else _reflected(final), unboxed(values[0]))
-            result = function.call(values)
+            for value in values:
+                content = value.value if isinstance(value, Boxed) else value
+                if isinstance(content, str):
+                    self._budget.read(content)
+            result = function.call(values, self._budget)
         except CallError as error:
             self._node = whole
             raise self._failure(f"error calling {name}: {error}") from None
-        # Long texts take time too.
-        self._step(sum(len(text) for text in map(unboxed, [*values, result]) if isinstance(text, str)) // _TEXT_PER_STEP)
         return result
-
-    @staticmethod
-    def _type(function: Function, position: int) -> str:
-        return function.parameters[position] if position < len(function.parameters) else function.rest
 
     def _check_count(self, name: str, function: Function, written: int, final: Value) -> None:
         wanted, given = len(function.parameters), written + (final is not _ABSENT)
@@ -359,14 +391,15 @@ class Execution:
     def _argument(self, dot: Value, wanted: str, node: Node) -> Value:
         """The value of an argument for a parameter of a type, ``""`` for whatever it is."""
         self._node = node
+        self._step()
+        if isinstance(node, (Field, Variable, Chain)):
+            return self._checked(self._fields(dot, node, [], _ABSENT), wanted)
         if isinstance(node, Nil):
             if wanted == "string":
                 raise self._failure("cannot assign nil to string")
             return INVALID
         if isinstance(node, Dot):
             return self._checked(dot, wanted)
-        if isinstance(node, (Field, Variable, Chain)):
-            return self._checked(self._fields(dot, node, [], _ABSENT), wanted)
         if isinstance(node, Pipe):
             return self._checked(self._pipeline(dot, node), wanted)
         if isinstance(node, Identifier):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from slipway.api.machinery.gotemplate import limits
-from slipway.api.machinery.gotemplate.errors import CallError
 from slipway.api.machinery.gotemplate.floats import format_float
-from slipway.api.machinery.gotemplate.quoting import can_backquote, encoded, joined, quote
+from slipway.api.machinery.gotemplate.quoting import byte_length, can_backquote, encoded, joined, quote
 from slipway.api.machinery.gotemplate.values import Uint8, Value, type_name
+
+if TYPE_CHECKING:
+    from slipway.api.machinery.gotemplate.budget import Budget
 
 NIL_TEXT = "<nil>"
 _BASES = {"v": 10, "d": 10, "b": 2, "o": 8, "O": 8, "x": 16, "X": 16}
@@ -35,25 +38,34 @@ PLAIN = Flags()
 class Writer:
     """Collects text, up to the longest that a function may make."""
 
-    __slots__ = ("_length", "_pieces")
+    __slots__ = ("_length", "_pieces", "budget")
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self._pieces: list[str] = []
         self._length = 0
 
+    def reserve(self, length: int) -> None:
+        """Text of at least this length is about to be made and written."""
+        self.budget.reserve(self._length + length)
+
     def write(self, text: str) -> None:
         self._length += len(text)
-        if self._length > limits.TEXT:
-            raise CallError(f"the text is longer than the limit of {limits.TEXT} characters")
+        self.budget.piece(len(text), self._length)
         self._pieces.append(text)
 
     def text(self) -> str:
-        return joined("".join(self._pieces))
+        text = "".join(self._pieces)
+        self.budget.keep(text)
+        if text.isascii():
+            return text
+        self.budget.scan(len(text))
+        return joined(text)
 
 
-def sprint(values: list[Value]) -> str:
+def sprint(values: list[Value], budget: Budget) -> str:
     """Spaces stand between two values of which neither is text."""
-    writer = Writer()
+    writer = Writer(budget)
     for position, value in enumerate(values):
         if position and not isinstance(value, str) and not isinstance(values[position - 1], str):
             writer.write(" ")
@@ -61,8 +73,8 @@ def sprint(values: list[Value]) -> str:
     return writer.text()
 
 
-def sprintln(values: list[Value]) -> str:
-    writer = Writer()
+def sprintln(values: list[Value], budget: Budget) -> str:
+    writer = Writer(budget)
     for position, value in enumerate(values):
         if position:
             writer.write(" ")
@@ -71,9 +83,9 @@ def sprintln(values: list[Value]) -> str:
     return writer.text()
 
 
-def shown(value: Value, verb: str = "v") -> str:
+def shown(value: Value, budget: Budget, verb: str = "v") -> str:
     """A value that Go shows through its reflection, as errors do."""
-    writer = Writer()
+    writer = Writer(budget)
     write_value(writer, value, verb, PLAIN)
     return writer.text()
 
@@ -136,8 +148,10 @@ def _text(writer: Writer, text: str, flags: Flags) -> None:
 def _string(writer: Writer, value: str, verb: str, flags: Flags) -> None:
     if verb == "q" or (verb == "v" and flags.go_syntax):
         text = value if flags.precision is None else value[: flags.precision]
+        writer.reserve(len(text))
+        writer.budget.scan(len(text))
         plain = flags.sharp and can_backquote(text)
-        _pad(writer, f"`{text}`" if plain else quote(text, ascii_only=flags.plus), flags)
+        _pad(writer, f"`{text}`" if plain else quote(text, ascii_only=flags.plus, budget=writer.budget), flags)
     elif verb in ("v", "s"):
         _text(writer, value, flags)
     elif verb in ("x", "X"):
@@ -154,16 +168,16 @@ def _boolean(writer: Writer, value: bool, verb: str, flags: Flags) -> None:
 
 
 def _hexadecimal_text(writer: Writer, value: str, verb: str, flags: Flags) -> None:
-    data = encoded(value)
-    data = data if flags.precision is None else data[: flags.precision]
-    prefix = f"0{verb}" if flags.sharp else ""
-    digits = [f"{byte:02{verb}}" for byte in data]
-    if not digits:
-        _pad(writer, "", flags)
-    elif flags.space:
-        _pad(writer, " ".join(prefix + pair for pair in digits), flags)
-    else:
-        _pad(writer, prefix + "".join(digits), flags)
+    # The precision counts bytes, of which each character has one or more.
+    value = value if flags.precision is None else value[: flags.precision]
+    prefix = "0x" if flags.sharp else ""
+    per_byte = 2 + (1 + len(prefix) if flags.space else 0)
+    writer.reserve(len(value) * per_byte)
+    writer.reserve(byte_length(value) * per_byte)
+    data = encoded(value)[: flags.precision]
+    text = data.hex(" ").replace(" ", f" {prefix}") if flags.space else data.hex()
+    text = prefix + text if data else ""
+    _pad(writer, text.upper() if verb == "X" else text, flags)
 
 
 def _integer(writer: Writer, value: int, verb: str, flags: Flags) -> None:
@@ -233,8 +247,8 @@ def _float(writer: Writer, value: float, verb: str, flags: Flags, *, plus: bool 
 
 def _with_point(text: str, verb: str, precision: int) -> str:
     """The sharp flag: always a decimal point, and for ``%g`` the trailing zeros too."""
-    marks = "pP" if verb in "xX" else "eEpP"
-    end = next((position for position, character in enumerate(text) if character in marks), len(text))
+    mark = re.search("[pP]" if verb in "xX" else "[eEpP]", text)
+    end = len(text) if mark is None else mark.start()
     number, tail = text[:end], text[end:]
     wanted = (6 if precision == -1 else precision) if verb in ("g", "G", "x") else 0
     # Digits count from the first that is no zero; the x of 0x is one of Go's.

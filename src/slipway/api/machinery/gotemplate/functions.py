@@ -11,11 +11,13 @@ from slipway.api.machinery.gotemplate import escaping
 from slipway.api.machinery.gotemplate.errors import CallError
 from slipway.api.machinery.gotemplate.formatting import shown, sprint, sprintln
 from slipway.api.machinery.gotemplate.printf import sprintf
-from slipway.api.machinery.gotemplate.quoting import decoded, encoded
+from slipway.api.machinery.gotemplate.quoting import byte_length, decoded, encoded
 from slipway.api.machinery.gotemplate.values import INVALID, Boxed, Int, Uint8, Value, argument, is_true, type_name, unboxed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from slipway.api.machinery.gotemplate.budget import Budget
 
 NO_VALUE = "<no value>"
 _SLICE_INDEXES = 3
@@ -28,7 +30,7 @@ class Function(NamedTuple):
     Types are ``value`` (reflect.Value), ``any`` and ``string``.
     """
 
-    call: Callable[[list[Value]], Value]
+    call: Callable[[list[Value], Budget], Value]
     parameters: tuple[str, ...]
     rest: str = ""
     prints: bool = False
@@ -42,7 +44,7 @@ def _index_of(index: Value, limit: int) -> int:
     raise CallError(f"cannot index slice/array with {'nil' if index is INVALID else f'type {type_name(index)}'}")
 
 
-def _index(arguments: list[Value]) -> Value:
+def _index(arguments: list[Value], budget: Budget) -> Value:
     item = unboxed(arguments[0])
     if item is INVALID:
         raise CallError("index of untyped nil")
@@ -63,14 +65,22 @@ def _element(item: Value, key: Value) -> Value:
         return Boxed(item.get(key))
     if not isinstance(item, (str, list)):
         raise CallError(f"can't index item of type {type_name(item)}")
-    content = encoded(item) if isinstance(item, str) else item
+    content = _bytes(item) if isinstance(item, str) else item
     position = _index_of(key, len(content))
     if position == len(content):
         raise CallError(f"reflect: {'string' if isinstance(item, str) else 'slice'} index out of range")
-    return Uint8(content[position]) if isinstance(item, str) else Boxed(content[position])
+    found = content[position]
+    if isinstance(item, str):
+        return Uint8(ord(found) if isinstance(found, str) else found)
+    return Boxed(found)
 
 
-def _slice(arguments: list[Value]) -> Value:
+def _bytes(text: str) -> str | bytes:
+    """The bytes of a text; those of ASCII are its characters."""
+    return text if text.isascii() else encoded(text)
+
+
+def _slice(arguments: list[Value], budget: Budget) -> Value:
     item, indexes = unboxed(arguments[0]), arguments[1:]
     if item is INVALID:
         raise CallError("slice of untyped nil")
@@ -80,18 +90,21 @@ def _slice(arguments: list[Value]) -> Value:
         raise CallError("cannot 3-index slice a string")
     if not isinstance(item, (str, list)):
         raise CallError(f"can't slice item of type {type_name(item)}")
-    content = encoded(item) if isinstance(item, str) else item
+    content = _bytes(item) if isinstance(item, str) else item
     bounds = [_index_of(index, len(content)) for index in indexes]
     start = bounds[0] if bounds else 0
     end = bounds[1] if len(bounds) > 1 else len(content)
     for low, high in ((start, end), (end, bounds[2] if len(bounds) == _SLICE_INDEXES else end)):
         if low > high:
             raise CallError(f"invalid slice index: {low} > {high}")
+    budget.copy(end - start)
     part = content[start:end]
-    return decoded(part) if isinstance(part, bytes) else part
+    part = decoded(part) if isinstance(part, bytes) else part
+    budget.keep(part)
+    return part
 
 
-def _len(arguments: list[Value]) -> Value:
+def _len(arguments: list[Value], budget: Budget) -> Value:
     item = arguments[0]
     if item is INVALID:
         raise CallError("reflect: call of reflect.Value.Type on zero Value")
@@ -100,55 +113,55 @@ def _len(arguments: list[Value]) -> Value:
         raise CallError("len of nil pointer")
     if not isinstance(item, (str, list, dict)):
         raise CallError(f"len of type {type_name(item)}")
-    return Int(len(encoded(item)) if isinstance(item, str) else len(item))
+    return Int(byte_length(item) if isinstance(item, str) else len(item))
 
 
-def _not(arguments: list[Value]) -> Value:
+def _not(arguments: list[Value], budget: Budget) -> Value:
     return not is_true(arguments[0])
 
 
+# Whole numbers compare whatever their types are.
+_KINDS: dict[type, str] = {bool: "bool", int: "int", Int: "int", Uint8: "int", float: "float", complex: "complex", str: "string"}
+
+
 def _kind(value: Value) -> str:
-    """The kinds that can be compared; empty for all others.  Whole numbers compare whatever their types are."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int"
-    return next((name for kind, name in ((float, "float"), (complex, "complex"), (str, "string")) if isinstance(value, kind)), "")
+    """The kinds that can be compared; empty for all others."""
+    return _KINDS.get(type(value), "")
 
 
 def _incompatible(left: Value, right: Value) -> CallError:
     return CallError(f"incompatible types for comparison: {type_name(left)} and {type_name(right)}")
 
 
-def _eq(arguments: list[Value]) -> Value:
+def _eq(arguments: list[Value], budget: Budget) -> Value:
     left, others = unboxed(arguments[0]), arguments[1:]
     if not others:
         raise CallError("missing argument for comparison")
-    return any(_equal(left, unboxed(other)) for other in others)
+    return any(_equal(left, unboxed(other), budget) for other in others)
 
 
-def _equal(left: Value, right: Value) -> bool:
-    if INVALID in (left, right) or not (_kind(left) or _kind(right)):
-        return _equal_composites(left, right)
+def _equal(left: Value, right: Value, budget: Budget) -> bool:
+    if left is INVALID or right is INVALID or not (_kind(left) or _kind(right)):
+        return _equal_composites(left, right, budget)
     if _kind(left) != _kind(right):
         raise _incompatible(left, right)
     return bool(left == right)
 
 
-def _equal_composites(left: Value, right: Value) -> bool:
+def _equal_composites(left: Value, right: Value, budget: Budget) -> bool:
     """Maps and lists cannot be compared, except with nothing."""
     if left is INVALID or right is INVALID:
         return left is right
     if type(left) is not type(right):
-        raise CallError(f"non-comparable types {shown(left, 's')}: {type_name(left)}, {type_name(right)}: {shown(right)}")
-    raise CallError(f"non-comparable type {shown(right, 's')}: {type_name(right)}")
+        raise CallError(f"non-comparable types {shown(left, budget, 's')}: {type_name(left)}, {type_name(right)}: {shown(right, budget)}")
+    raise CallError(f"non-comparable type {shown(right, budget, 's')}: {type_name(right)}")
 
 
-def _ne(arguments: list[Value]) -> Value:
-    return not _eq(arguments)
+def _ne(arguments: list[Value], budget: Budget) -> Value:
+    return not _eq(arguments, budget)
 
 
-def _less(arguments: list[Value]) -> bool:
+def _less(arguments: list[Value], budget: Budget) -> bool:
     left, right = map(unboxed, arguments)
     kind = _kind(left)
     if not kind or not _kind(right):
@@ -160,41 +173,54 @@ def _less(arguments: list[Value]) -> bool:
     return bool(encoded(left) < encoded(right) if isinstance(left, str) else left < right)
 
 
-def _le(arguments: list[Value]) -> Value:
-    return _less(arguments) or _eq(arguments)
+def _le(arguments: list[Value], budget: Budget) -> Value:
+    return _less(arguments, budget) or _eq(arguments, budget)
 
 
-def _gt(arguments: list[Value]) -> Value:
-    return not _le(arguments)
+def _gt(arguments: list[Value], budget: Budget) -> Value:
+    return not _le(arguments, budget)
 
 
-def _ge(arguments: list[Value]) -> Value:
-    return not _less(arguments)
+def _ge(arguments: list[Value], budget: Budget) -> Value:
+    return not _less(arguments, budget)
 
 
-def _printable(arguments: list[Value]) -> str:
+def _printable(arguments: list[Value], budget: Budget) -> str:
     """The arguments of the escaping functions, as text."""
-    return sprint([NO_VALUE if value is None else value for value in map(argument, arguments)])
+    return sprint([NO_VALUE if value is None else value for value in map(argument, arguments)], budget)
 
 
-def _never(arguments: list[Value]) -> Value:
+def _escaping(escape: Callable[[str, Budget], str]) -> Callable[[list[Value], Budget], Value]:
+    def call(arguments: list[Value], budget: Budget) -> Value:
+        text = escape(_printable(arguments, budget), budget)
+        budget.keep(text)
+        return text
+
+    return call
+
+
+def _printf(arguments: list[Value], budget: Budget) -> Value:
+    return sprintf(arguments[0], list(map(argument, arguments[1:])), budget)
+
+
+def _never(arguments: list[Value], budget: Budget) -> Value:
     raise AssertionError("execution has this function")
 
 
 FUNCTIONS: dict[str, Function] = {
     "and": Function(_never, ("value",), "value"),
     "call": Function(_never, ("value",), "value"),
-    "html": Function(lambda arguments: escaping.html(_printable(arguments)), (), "any", prints=True),
+    "html": Function(_escaping(escaping.html), (), "any", prints=True),
     "index": Function(_index, ("value",), "value"),
     "slice": Function(_slice, ("value",), "value"),
-    "js": Function(lambda arguments: escaping.javascript(_printable(arguments)), (), "any", prints=True),
+    "js": Function(_escaping(escaping.javascript), (), "any", prints=True),
     "len": Function(_len, ("value",)),
     "not": Function(_not, ("value",)),
     "or": Function(_never, ("value",), "value"),
-    "print": Function(lambda arguments: sprint(list(map(argument, arguments))), (), "any", prints=True),
-    "printf": Function(lambda arguments: sprintf(arguments[0], list(map(argument, arguments[1:]))), ("string",), "any", prints=True),
-    "println": Function(lambda arguments: sprintln(list(map(argument, arguments))), (), "any", prints=True),
-    "urlquery": Function(lambda arguments: escaping.query(_printable(arguments)), (), "any", prints=True),
+    "print": Function(lambda arguments, budget: sprint(list(map(argument, arguments)), budget), (), "any", prints=True),
+    "printf": Function(_printf, ("string",), "any", prints=True),
+    "println": Function(lambda arguments, budget: sprintln(list(map(argument, arguments)), budget), (), "any", prints=True),
+    "urlquery": Function(_escaping(escaping.query), (), "any", prints=True),
     "eq": Function(_eq, ("value",), "value"),
     "ge": Function(_ge, ("value", "value")),
     "gt": Function(_gt, ("value", "value")),

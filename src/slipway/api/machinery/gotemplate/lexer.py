@@ -5,16 +5,26 @@ Trimming of white space (``{{-`` and ``-}}``) happens here; the parser never see
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
+from time import monotonic
 from typing import NamedTuple
 
 from slipway.api.machinery.gotemplate import limits
-from slipway.api.machinery.gotemplate.quoting import encoded, quote
+from slipway.api.machinery.gotemplate.quoting import byte_length, quote
 
 LEFT, RIGHT = "{{", "}}"
 _SPACES = " \t\r\n"
 _MARKER_LENGTH = 2
 _END = ""
+# Words between two looks at the clock.
+_STRETCH = 1_000
+_SPACE_RUN = re.compile(f"[{_SPACES}]*")
+_ASCII_NAME = re.compile("[A-Za-z0-9_]*")
+_DECIMAL_DIGITS = re.compile("[0-9_]*")
+_DIGITS = {"x": re.compile("[0-9a-fA-F_]*"), "o": re.compile("[0-7_]*"), "b": re.compile("[01_]*")}
+# What stands before the closing mark.
+_QUOTED = {mark: re.compile(rf"(?:[^{mark}\\\n]++|\\[^\n])*+") for mark in "\"'"}
 
 
 class Word(Enum):
@@ -87,7 +97,7 @@ class Item(NamedTuple):
             return self.text
         if self.word in KEYWORDS.values():
             return f"<{self.text}>"
-        return quote(self.text) if len(encoded(self.text)) <= 10 else f"{quote(self.text[:10])}..."
+        return quote(self.text) if byte_length(self.text) <= 10 else f"{quote(self.text[:10])}..."
 
 
 def unicode_name(character: str) -> str:
@@ -111,8 +121,8 @@ def _has_right_marker(text: str, position: int) -> bool:
 class Lexer:
     """Gives one word after the other; after an error there is nothing more."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, deadline: float | None) -> None:
+        self._text, self._deadline = text, deadline
         self._position = self._start = 0
         self._line = self._start_line = 1
         self._parentheses = 0
@@ -120,10 +130,16 @@ class Lexer:
         self._count = 0
 
     def next_item(self) -> Item:
+        return self._counted() or (self._action() if self._in_action else self._plain())
+
+    def _counted(self) -> Item | None:
+        """Counts a word; an error where there are too many, or where there is no more time for them."""
         self._count += 1
         if self._count > limits.WORDS:
             return self._error(f"a template may have no more than {limits.WORDS} words")
-        return self._action() if self._in_action else self._plain()
+        if self._count % _STRETCH == 0 and self._deadline is not None and monotonic() > self._deadline:
+            return self._error("the time to parse it in is over")
+        return None
 
     def _item(self, word: Word) -> Item:
         item = Item(word, self._start, self._text[self._start : self._position], self._start_line)
@@ -154,9 +170,9 @@ class Lexer:
         self._position += found
         return found
 
-    def _accept_run(self, characters: str) -> None:
-        while self._accept(characters):
-            pass
+    def _accept_run(self, characters: re.Pattern[str]) -> None:
+        found = characters.match(self._text, self._position)
+        self._position = found.end() if found else self._position
 
     # Outside actions.
 
@@ -173,7 +189,7 @@ class Lexer:
             self._skip(len(plain) - kept)
             if item.text:
                 return item
-            found = self._left_delimiter()
+            found = self._left_delimiter() or self._counted()
             if found is not None:
                 return found
 
@@ -213,7 +229,7 @@ class Lexer:
         self._position += len(RIGHT)
         item = self._item(Word.RIGHT_DELIMITER)
         if trim:
-            self._accept_run(_SPACES)
+            self._accept_run(_SPACE_RUN)
             self._skip(0)
         self._in_action = False
         return item
@@ -258,7 +274,7 @@ class Lexer:
         return self._error(f"unrecognized character in action: {unicode_name(character)}")
 
     def _space(self) -> Item:
-        self._accept_run(_SPACES)
+        self._accept_run(_SPACE_RUN)
         # The last space may belong to a trimming delimiter.
         last = self._position - 1
         if _has_right_marker(self._text, last) and self._text.startswith(RIGHT, last + _MARKER_LENGTH):
@@ -271,9 +287,13 @@ class Lexer:
         character = self._peek()
         return character == _END or character in _SPACES or character in ".,|:)(" or self._text.startswith(RIGHT, self._position)
 
-    def _identifier(self) -> Item:
+    def _accept_name(self) -> None:
+        self._accept_run(_ASCII_NAME)
         while self._peek() and _is_alphanumeric(self._peek()):
             self._position += 1
+
+    def _identifier(self) -> Item:
+        self._accept_name()
         if not self._at_terminator():
             return self._error(f"bad character {unicode_name(self._peek())}")
         name = self._text[self._start : self._position]
@@ -284,26 +304,30 @@ class Lexer:
         """A field or variable, whose first character was read."""
         if self._at_terminator():
             return self._item(alone)
-        while self._peek() and _is_alphanumeric(self._peek()):
-            self._position += 1
+        self._accept_name()
         if not self._at_terminator():
             return self._error(f"bad character {unicode_name(self._peek())}")
         return self._item(word)
 
     def _quoted(self, mark: str) -> Item:
-        while (character := self._next()) != mark:
-            if character == "\\":
-                character = self._next()
-            if character in (_END, "\n"):
-                return self._error("unterminated quoted string" if mark == '"' else "unterminated character constant")
-        return self._item(Word.STRING if mark == '"' else Word.CHARACTER_CONSTANT)
+        self._accept_run(_QUOTED[mark])
+        if self._next() != mark:
+            return self._error("unterminated quoted string" if mark == '"' else "unterminated character constant")
+        return self._literal(Word.STRING, limits.TEXT) if mark == '"' else self._literal(Word.CHARACTER_CONSTANT, limits.NUMBER)
 
     def _raw_quoted(self) -> Item:
         closing = self._text.find("`", self._position)
         if closing < 0:
             return self._error("unterminated raw quoted string")
         self._position = closing + 1
-        return self._item(Word.RAW_STRING)
+        return self._literal(Word.RAW_STRING, limits.TEXT)
+
+    def _literal(self, word: Word, longest: int) -> Item:
+        """A literal that was read."""
+        if self._position - self._start > longest:
+            kind = "number" if word in (Word.NUMBER, Word.COMPLEX) else "character constant" if longest == limits.NUMBER else "text"
+            return self._error(f"a {kind} may have no more than {longest} characters")
+        return self._item(word)
 
     def _number(self) -> Item:
         word = Word.NUMBER
@@ -311,24 +335,26 @@ class Lexer:
         if well and self._peek() in ("+", "-"):
             word = Word.COMPLEX
             well = self._scan_number() and self._text[self._position - 1] == "i"
-        return self._item(word) if well else self._error(f"bad number syntax: {quote(self._text[self._start : self._position])}")
+        if well or self._position - self._start > limits.NUMBER:
+            return self._literal(word, limits.NUMBER)
+        return self._error(f"bad number syntax: {quote(self._text[self._start : self._position])}")
 
     def _scan_number(self) -> bool:
         self._accept("+-")
-        digits, exponents = "0123456789_", "eE"
+        digits, exponents = _DECIMAL_DIGITS, "eE"
         if self._accept("0"):
             if self._accept("xX"):
-                digits, exponents = "0123456789abcdefABCDEF_", "pP"
+                digits, exponents = _DIGITS["x"], "pP"
             elif self._accept("oO"):
-                digits, exponents = "01234567_", ""
+                digits, exponents = _DIGITS["o"], ""
             elif self._accept("bB"):
-                digits, exponents = "01_", ""
+                digits, exponents = _DIGITS["b"], ""
         self._accept_run(digits)
         if self._accept("."):
             self._accept_run(digits)
         if exponents and self._accept(exponents):
             self._accept("+-")
-            self._accept_run("0123456789_")
+            self._accept_run(_DECIMAL_DIGITS)
         self._accept("i")
         if self._peek() and _is_alphanumeric(self._peek()):
             self._position += 1

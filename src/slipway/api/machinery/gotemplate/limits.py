@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 WORDS = 50_000
-"""Words of a template: delimiters, names, numbers, spaces between them, and each piece of plain text."""
+"""Words of a template: delimiters, names, numbers, spaces between them, comments, and each piece of plain text."""
+
+NUMBER = 1_000
+"""Characters of a number or character constant.  A float is told apart from its neighbours by fewer than 800 digits."""
 
 NESTING = 100
 """Blocks and parentheses inside each other, in the text of a template.  Go allows 10,000 parentheses."""
@@ -11,8 +14,15 @@ NESTING = 100
 DEPTH = 150
 """Blocks, templates and parentheses inside each other while executing.  Go allows 100,000 templates."""
 
-STEPS = 100_000
-"""Pieces of text written, actions executed, and every thousand characters that a function reads or makes."""
+STEPS = 1_500_000
+"""Work of one execution; a step is about a microsecond.
 
-TEXT = 8 << 20
-"""Characters of one text that a function makes."""
+Each part of a template that is evaluated is one (an action, argument, field, stage of a pipeline, turn of a range …), and text that is
+read or made counts by its length.
+"""
+
+TEXT = 1 << 20
+"""Characters of one text: of a literal, and of what a function makes."""
+
+MEMORY = 64 << 20
+"""Bytes of all texts and lists that one execution makes, output included, whether they are still needed or not."""

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
 
+from slipway.api.machinery.gotemplate.errors import shortened
 from slipway.api.machinery.gotemplate.quoting import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# More than any message shows.
+_LONGEST = 2_000
 
 
 @dataclass(slots=True)
@@ -13,49 +22,70 @@ class Node:
 
     position: int
 
+    def __str__(self) -> str:
+        """Without recursion, as a row of else-ifs may be long, and no further than somebody would read."""
+        pieces: list[str] = []
+        length = 0
+        rest: list[Piece] = [self]
+        while rest and length < _LONGEST:
+            piece = rest.pop()
+            if isinstance(piece, Node):
+                rest.extend(reversed(piece.pieces()))
+            else:
+                pieces.append(piece)
+                length += len(piece)
+        return shortened("".join(pieces))
+
+    def pieces(self) -> Sequence[Piece]:
+        """What its text is made of."""
+        raise NotImplementedError
+
+
+Piece = str | Node
+
 
 @dataclass(slots=True)
 class List(Node):
     nodes: list[Node] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        return "".join(map(str, self.nodes))
+    def pieces(self) -> Sequence[Piece]:
+        return self.nodes
 
 
 @dataclass(slots=True)
 class Text(Node):
     text: str
 
-    def __str__(self) -> str:
-        return self.text
+    def pieces(self) -> Sequence[Piece]:
+        return [self.text]
 
 
 @dataclass(slots=True)
 class Identifier(Node):
     name: str
 
-    def __str__(self) -> str:
-        return self.name
+    def pieces(self) -> Sequence[Piece]:
+        return [self.name]
 
 
 @dataclass(slots=True)
 class Dot(Node):
-    def __str__(self) -> str:
-        return "."
+    def pieces(self) -> Sequence[Piece]:
+        return ["."]
 
 
 @dataclass(slots=True)
 class Nil(Node):
-    def __str__(self) -> str:
-        return "nil"
+    def pieces(self) -> Sequence[Piece]:
+        return ["nil"]
 
 
 @dataclass(slots=True)
 class Field(Node):
     names: list[str]
 
-    def __str__(self) -> str:
-        return "".join(f".{name}" for name in self.names)
+    def pieces(self) -> Sequence[Piece]:
+        return [f".{name}" for name in self.names]
 
 
 @dataclass(slots=True)
@@ -64,16 +94,16 @@ class Variable(Node):
 
     names: list[str]
 
-    def __str__(self) -> str:
-        return ".".join(self.names)
+    def pieces(self) -> Sequence[Piece]:
+        return [".".join(self.names)]
 
 
 @dataclass(slots=True)
 class Bool(Node):
     value: bool
 
-    def __str__(self) -> str:
-        return "true" if self.value else "false"
+    def pieces(self) -> Sequence[Piece]:
+        return ["true" if self.value else "false"]
 
 
 @dataclass(slots=True)
@@ -83,8 +113,8 @@ class Number(Node):
     text: str
     value: int | float | complex | None
 
-    def __str__(self) -> str:
-        return self.text
+    def pieces(self) -> Sequence[Piece]:
+        return [self.text]
 
 
 @dataclass(slots=True)
@@ -92,16 +122,16 @@ class String(Node):
     quoted: str
     text: str
 
-    def __str__(self) -> str:
-        return self.quoted
+    def pieces(self) -> Sequence[Piece]:
+        return [self.quoted]
 
 
 @dataclass(slots=True)
 class Command(Node):
     args: list[Node] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        return " ".join(_parenthesised(arg) for arg in self.args)
+    def pieces(self) -> Sequence[Piece]:
+        return _joined(" ", map(_parenthesised, self.args))
 
 
 @dataclass(slots=True)
@@ -110,11 +140,12 @@ class Pipe(Node):
     is_assignment: bool = False
     commands: list[Command] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        commands = " | ".join(map(str, self.commands))
+    def pieces(self) -> Sequence[Piece]:
+        commands = _joined(" | ", ([command] for command in self.commands))
         if not self.declared:
             return commands
-        return f"{', '.join(map(str, self.declared))} {'=' if self.is_assignment else ':='} {commands}"
+        names = _joined(", ", ([variable] for variable in self.declared))
+        return [*names, " = " if self.is_assignment else " := ", *commands]
 
 
 @dataclass(slots=True)
@@ -124,16 +155,16 @@ class Chain(Node):
     node: Node
     names: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        return _parenthesised(self.node) + "".join(f".{name}" for name in self.names)
+    def pieces(self) -> Sequence[Piece]:
+        return [*_parenthesised(self.node), *(f".{name}" for name in self.names)]
 
 
 @dataclass(slots=True)
 class Action(Node):
     pipe: Pipe
 
-    def __str__(self) -> str:
-        return f"{{{{{self.pipe}}}}}"
+    def pieces(self) -> Sequence[Piece]:
+        return ["{{", self.pipe, "}}"]
 
 
 @dataclass(slots=True)
@@ -146,9 +177,9 @@ class Branch(Node):
     otherwise: List | None = None
     is_chained: bool = False
 
-    def __str__(self) -> str:
-        otherwise = "" if self.otherwise is None else f"{{{{else}}}}{self.otherwise}"
-        return f"{{{{{self.keyword} {self.pipe}}}}}{self.body}{otherwise}{{{{end}}}}"
+    def pieces(self) -> Sequence[Piece]:
+        otherwise: list[Piece] = [] if self.otherwise is None else ["{{else}}", self.otherwise]
+        return ["{{", self.keyword, " ", self.pipe, "}}", self.body, *otherwise, "{{end}}"]
 
 
 @dataclass(slots=True)
@@ -158,40 +189,45 @@ class Invocation(Node):
     name: str
     pipe: Pipe | None
 
-    def __str__(self) -> str:
-        return f"{{{{template {quote(self.name)}{'' if self.pipe is None else f' {self.pipe}'}}}}}"
+    def pieces(self) -> Sequence[Piece]:
+        data: list[Piece] = [] if self.pipe is None else [" ", self.pipe]
+        return ["{{template ", quote(self.name), *data, "}}"]
 
 
 @dataclass(slots=True)
 class Break(Node):
-    def __str__(self) -> str:
-        return "{{break}}"
+    def pieces(self) -> Sequence[Piece]:
+        return ["{{break}}"]
 
 
 @dataclass(slots=True)
 class Continue(Node):
-    def __str__(self) -> str:
-        return "{{continue}}"
+    def pieces(self) -> Sequence[Piece]:
+        return ["{{continue}}"]
 
 
 @dataclass(slots=True)
 class Else(Node):
     """Ends a list; never part of one."""
 
-    def __str__(self) -> str:
-        return "{{else}}"
+    def pieces(self) -> Sequence[Piece]:
+        return ["{{else}}"]
 
 
 @dataclass(slots=True)
 class End(Node):
     """Ends a list; never part of one."""
 
-    def __str__(self) -> str:
-        return "{{end}}"
+    def pieces(self) -> Sequence[Piece]:
+        return ["{{end}}"]
 
 
-def _parenthesised(node: Node) -> str:
-    return f"({node})" if isinstance(node, Pipe) else str(node)
+def _parenthesised(node: Node) -> list[Piece]:
+    return ["(", node, ")"] if isinstance(node, Pipe) else [node]
+
+
+def _joined(separator: str, groups: Iterable[list[Piece]]) -> list[Piece]:
+    return list(chain.from_iterable([separator, *group] for group in groups))[1:]
 
 
 def is_empty(tree: List) -> bool:

@@ -7,12 +7,12 @@ import re
 from slipway.api.machinery.gotemplate.quoting import quote, unquote_character
 
 _INTEGER = re.compile(r"[+-]?(?:0[xX](?P<hex>[0-9a-fA-F_]+)|0[bB](?P<bin>[01_]+)|0[oO]?(?P<oct>[0-7_]+)|(?P<dec>[0-9][0-9_]*))\Z")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9_]*\.?[0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?\Z")
-_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F_]*\.?[0-9a-fA-F_]*[pP][+-]?[0-9][0-9_]*\Z")
+_DECIMAL = re.compile(r"[+-]?[0-9_]*(?:\.[0-9_]*)?(?:[eE][+-]?[0-9][0-9_]*)?\Z")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F_]*(?:\.[0-9a-fA-F_]*)?[pP][+-]?[0-9][0-9_]*\Z")
 # The sign between the parts of a complex number is the last one that belongs to no exponent.
 _COMPLEX = re.compile(r"(?P<real>.+)(?<![eEpP])(?P<imaginary>[+-].+)i\Z")
 _FLOAT_WORD = re.compile(
-    r"[+-]?(?:0[xX][0-9a-fA-F_]*\.?[0-9a-fA-F_]*(?:[pP][+-]?[0-9_]*)?|[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9_]*)?)\Z",
+    r"[+-]?(?:0[xX][0-9a-fA-F_]*(?:\.[0-9a-fA-F_]*)?(?:[pP][+-]?[0-9_]*)?|[0-9_]*(?:\.[0-9_]*)?(?:[eE][+-]?[0-9_]*)?)\Z",
 )
 _BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
 # Underscores stand between digits, or between the prefix of the base and a digit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slipway.api.machinery.gotemplate import limits, numbers
-from slipway.api.machinery.gotemplate.errors import TemplateError
+from slipway.api.machinery.gotemplate.errors import TemplateError, shortened
 from slipway.api.machinery.gotemplate.functions import FUNCTIONS
 from slipway.api.machinery.gotemplate.lexer import Item, Lexer, Word
 from slipway.api.machinery.gotemplate.nodes import (
@@ -49,22 +49,43 @@ _OPERANDS = {
 _CONTROLS = {Word.IF: "if", Word.RANGE: "range", Word.WITH: "with"}
 
 
-def parse(name: str, text: str) -> dict[str, List]:
+def parse(name: str, text: str, deadline: float | None = None) -> dict[str, List]:
     """The trees by name, or TemplateError."""
-    trees: dict[str, List] = {}
-    _Parser(name, name, Lexer(text), trees).top_level()
-    return trees
+    trees = _Trees()
+    _Parser(name, name, Lexer(text, deadline), trees).top_level()
+    return trees.by_name
+
+
+class _Trees:
+    """What was parsed; ``filled`` are the names of templates that are more than white space."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, List] = {}
+        self.filled: set[str] = set()
+
+    def add(self, name: str, tree: List) -> bool:
+        """Whether it could be added: the last that is no white space counts, and there may be only one."""
+        if is_empty(tree):
+            if name not in self.filled:
+                self.by_name[name] = tree
+            return True
+        if name in self.filled:
+            return False
+        self.filled.add(name)
+        self.by_name[name] = tree
+        return True
 
 
 class _Parser:
     """Parses one tree.  A ``define`` or ``block`` gets a parser of its own on the same lexer."""
 
-    def __init__(self, name: str, source: str, lexer: Lexer, trees: dict[str, List], depth: int = 0) -> None:
+    def __init__(self, name: str, source: str, lexer: Lexer, trees: _Trees, depth: int = 0) -> None:
         self._name, self._source, self._lexer, self._trees = name, source, lexer, trees
         # Words that were read and put back, the next one last; errors name the line of the newest word.
         self._pending: list[Item] = []
         self._newest = Item(Word.EOF, 0, "", 0)
-        self._variables = ["$"]
+        # The variables of the text itself, and of each control structure that is open.
+        self._scopes = [{"$"}]
         self._action_line = 0
         self._ranges = 0
         self._depth = depth
@@ -98,7 +119,7 @@ class _Parser:
 
     def _failure(self, message: str) -> TemplateError:
         line = self._newest.line
-        return TemplateError(f"template: {self._source}:{line}: {message}", line)
+        return TemplateError(f"template: {self._source}:{line}: {shortened(message)}", line)
 
     def _unexpected(self, item: Item, context: str) -> TemplateError:
         if item.word is not Word.ERROR:
@@ -120,10 +141,7 @@ class _Parser:
         self._depth += 1
 
     def _add(self, tree: List) -> None:
-        existing = self._trees.get(self._name)
-        if existing is None or is_empty(existing):
-            self._trees[self._name] = tree
-        elif not is_empty(tree):
+        if not self._trees.add(self._name, tree):
             raise self._failure(f"template: multiple definition of template {quote(self._name)}")
 
     # Lists.
@@ -209,7 +227,7 @@ class _Parser:
 
     def _control(self, keyword: str) -> Branch:
         """An ``if``, ``with`` or ``range`` up to its ``end``; each ``else if`` is a branch in the else of the one before."""
-        variables = len(self._variables)
+        self._scopes.append(set())
         first, end = self._branch(keyword)
         last = first
         while isinstance(end, Else):
@@ -223,7 +241,7 @@ class _Parser:
             last.otherwise, end = self._list()
             if not isinstance(end, End):
                 raise self._failure(f"expected end; found {end}")
-        del self._variables[variables:]
+        self._scopes.pop()
         return first
 
     def _branch(self, keyword: str) -> tuple[Branch, Node]:
@@ -283,7 +301,7 @@ class _Parser:
             self._put_back(*((variable, after, following) if after.word is Word.SPACE else (variable, after)))
             return False
         pipe.declared.append(Variable(variable.position, [variable.text]))
-        self._variables.append(variable.text)
+        self._scopes[-1].add(variable.text)
         if not is_comma:
             pipe.is_assignment = following.word is Word.ASSIGN
             return False
@@ -344,7 +362,7 @@ class _Parser:
             return pipe
         if item.word is Word.IDENTIFIER and item.text not in FUNCTIONS:
             raise self._failure(f"function {quote(item.text)} not defined")
-        if item.word is Word.VARIABLE and item.text not in self._variables:
+        if item.word is Word.VARIABLE and not any(item.text in scope for scope in self._scopes):
             raise self._failure(f"undefined variable {quote(item.text)}")
         node = self._literal(item)
         if node is None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from slipway.api.machinery.gotemplate.formatting import NIL_TEXT, PLAIN, Flags, Writer, write_value
 from slipway.api.machinery.gotemplate.quoting import is_byte
 from slipway.api.machinery.gotemplate.values import Value, type_name
 
+if TYPE_CHECKING:
+    from slipway.api.machinery.gotemplate.budget import Budget
+
 _LARGEST = 1_000_000
 _LONGEST_NUMBER = 7
+# What a directive costs, whatever it prints.
+_DIRECTIVE = 3
 _SWITCHES = {"#": "sharp", "0": "zero", "+": "plus", "-": "minus", " ": "space"}
 
 
-def sprintf(text: str, values: list[Value]) -> str:
-    return _Format(text, values).text()
+def sprintf(text: str, values: list[Value], budget: Budget) -> str:
+    return _Format(text, values, budget).text()
 
 
 def _too_large(number: int) -> bool:
@@ -22,12 +29,12 @@ def _too_large(number: int) -> bool:
 class _Format:
     """One run through a format.  ``_next`` is the number of the next argument."""
 
-    def __init__(self, text: str, values: list[Value]) -> None:
-        self._format, self._values = text, values
+    def __init__(self, text: str, values: list[Value], budget: Budget) -> None:
+        self._format, self._values, self._budget = text, values, budget
         self._position = self._next = 0
         self._is_good_number = True
         self._is_reordered = False
-        self._writer = Writer()
+        self._writer = Writer(budget)
 
     def text(self) -> str:
         while self._position < len(self._format):
@@ -48,8 +55,10 @@ class _Format:
     def _directive(self) -> bool:
         """One directive, after its percent sign; False at the end of the format."""
         self._is_good_number = True
+        self._budget.step(_DIRECTIVE)
         flags = Flags()
         while (switch := _SWITCHES.get(self._peek())) is not None:
+            self._budget.step()
             setattr(flags, switch, True)
             self._position += 1
         after_number = self._argument_number()
@@ -104,6 +113,7 @@ class _Format:
             if _too_large(number):
                 self._position = len(self._format)
                 return None
+            self._budget.step()
             number = number * 10 + int(self._peek())
             self._position += 1
         return number if self._position > start else None
@@ -114,6 +124,7 @@ class _Format:
             return False
         self._is_reordered = True
         closing = self._format.find("]", self._position + 1)
+        self._budget.copy((len(self._format) if closing < 0 else closing) - self._position)
         if closing < 0 or self._position + 3 > len(self._format):
             self._is_good_number = False
             self._position += 1

@@ -7,9 +7,12 @@ provider that has the form.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from functools import lru_cache
+from time import monotonic
 from typing import Any
 
 from slipway.api.cluster.bootstrap import GO_TEMPLATE, TEMPLATE
@@ -23,6 +26,14 @@ ReadSecret = Callable[[str], Awaitable[Mapping[str, bytes] | None]]
 
 LIMIT = 1 << 20
 """The longest text that one template may make, in bytes, as in Cluster API 1.14."""
+
+SECONDS = 5.0
+"""The longest that the templates of one object may take together."""
+
+# Characters of a template that is kept after it was parsed, when it takes up to a hundred times as much memory.
+_LONGEST_KEPT = 4096
+# Threads of their own: names are looked up and keys are made on the event loop's, and those must not wait for a stranger's template.
+_renderers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="templates")
 
 
 class VersionForm(Enum):
@@ -61,10 +72,17 @@ async def resolve_files(
             except OperatorError as error:
                 raise OperatorError(f"failed to resolve file source: {error.message}") from error
         resolved.append(found)
+    if all(version_form(file) is None for file in resolved):
+        return resolved
     try:
-        return [rendered(file, data) for file in resolved]
+        return await asyncio.get_running_loop().run_in_executor(_renderers, _all_rendered, resolved, data)
     except OperatorError as error:
         raise OperatorError(f"failed to render templates: {error.message}") from error
+
+
+def _all_rendered(files: Iterable[Mapping[str, Any]], data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    deadline = monotonic() + SECONDS
+    return [rendered(file, data, deadline) for file in files]
 
 
 async def resolve_users(users: Iterable[Mapping[str, Any]], read_secret: ReadSecret, *, namespace: str = "") -> list[dict[str, Any]]:
@@ -87,18 +105,18 @@ def is_reference(source: Mapping[str, Any] | None) -> bool:
     return bool(secret.get("name") or secret.get("key"))
 
 
-def rendered(file: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+def rendered(file: Mapping[str, Any], data: Mapping[str, Any], deadline: float | None = None) -> dict[str, Any]:
     """A file with the text that its template makes; one that is no template as it is."""
     form = version_form(file)
     if form is None:
         return dict(file)
     path = file.get("path") or ""
     try:
-        template = _parsed(path, file.get("content") or "")
+        template = _parsed(path, file.get("content") or "", deadline)
     except TemplateError as error:
         raise OperatorError(f"failed to parse template for file {quoted(path)}: {error.message}") from error
     try:
-        content = template.execute(template_data(form, data), limit=LIMIT, refuse_no_value=True)
+        content = template.execute(template_data(form, data), limit=LIMIT, refuse_no_value=True, deadline=deadline)
     except NoValueError as error:
         raise OperatorError(f"failed to execute template for file {quoted(path)}: {error.message}; {_advice(form, data)}") from error
     except TemplateError as error:
@@ -106,8 +124,14 @@ def rendered(file: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]
     return {**{key: value for key, value in file.items() if key != "contentFormat"}, "content": content}
 
 
+def _parsed(path: str, content: str, deadline: float | None) -> Template:
+    if len(path) + len(content) > _LONGEST_KEPT:
+        return Template.parse(path, content, deadline=deadline)
+    return _kept(path, content)
+
+
 @lru_cache(maxsize=64)
-def _parsed(path: str, content: str) -> Template:
+def _kept(path: str, content: str) -> Template:
     """All hosts of a MachineDeployment have the same files."""
     return Template.parse(path, content)
 
