@@ -145,7 +145,7 @@ def _cluster_info(connection: Connection, host: Host, progress: Progress, timeou
 
 def _download(url: str) -> bytes:
     """A file at an address whose certificate an authority of this machine vouches for; so does one for every address on the way."""
-    from http.client import HTTPException
+    from http.client import HTTPException, IncompleteRead
     from urllib.error import URLError
     from urllib.request import HTTPRedirectHandler, build_opener
 
@@ -159,6 +159,8 @@ def _download(url: str) -> bytes:
     try:
         with build_opener(HttpsAlone).open(url, timeout=_DOWNLOAD) as response:
             content: bytes = response.read(_LARGEST + 1)
+            if len(content) <= _LARGEST and response.length:
+                raise IncompleteRead(content, response.length)
     except URLError as error:
         raise OperatorError(f"{failed}: {error.reason}") from error
     except OSError as error:
