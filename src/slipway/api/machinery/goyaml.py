@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yamllimits import too_many_aliased
 from slipway.api.machinery.yamlnodes import Node, YAMLProblem, compose
 from slipway.api.machinery.yamlscalar import MERGE, STR, Scalar, TagError, format_float, json_number, resolve, resolve_tagged
 from slipway.api.machinery.yamlwrite import dump
@@ -17,9 +18,6 @@ __all__ = ["Document", "Path", "dump", "load"]
 Path = tuple[str | int, ...]
 
 _SEPARATOR = "---"
-# goyaml's bounds on what aliases may blow a document up to.
-_ALIAS_FREE, _COUNT_FREE = 100, 1_000
-_COUNT_LOW, _COUNT_HIGH = 400_000, 4_000_000
 
 
 class Place:
@@ -219,8 +217,5 @@ class _Constructor:
         if not self._open_aliases:
             return
         self._from_aliases += 1
-        if self._from_aliases <= _ALIAS_FREE or self._decoded <= _COUNT_FREE:
-            return
-        share = min(max((self._decoded - _COUNT_LOW) / (_COUNT_HIGH - _COUNT_LOW), 0), 1)
-        if self._from_aliases / self._decoded > 0.99 - 0.89 * share:
+        if too_many_aliased(self._decoded, self._from_aliases):
             raise YAMLProblem("document contains excessive aliasing", node.line)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery import libyaml
-
-# Deeper than any API goes; Go stops at 10000.
-_MAX_DEPTH = 300
+from slipway.api.machinery.yamllimits import MAX_DEPTH
 
 
 class YAMLProblem(Exception):  # noqa: N818 - it becomes a ConfigurationError once the file is known
@@ -115,8 +113,8 @@ def _tree(parser: Any, events: Any) -> Node:
         if stack:
             stack[-1][1].append(node)
         if node.mapping is not None or node.sequence is not None:
-            if len(stack) == _MAX_DEPTH:
-                raise YAMLProblem(f"exceeded max depth of {_MAX_DEPTH}", line)
+            if len(stack) == MAX_DEPTH:
+                raise YAMLProblem(f"exceeded max depth of {MAX_DEPTH}", line)
             stack.append((node, []))
         elif not stack:
             return node
