@@ -52,8 +52,8 @@ class Host(Protocol):
     def list_dir(self, path: str) -> list[str]:
         """The names in a folder, sorted; empty where there is none."""
 
-    def read(self, path: str) -> bytes:
-        """The content; OSError where it cannot be had."""
+    def read(self, path: str, most: int = -1) -> bytes:
+        """The content, or the first bytes of it; OSError where it cannot be had."""
 
     def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
         """Write beside and rename, so that nobody ever sees half a file; folders in between are made."""
@@ -140,9 +140,9 @@ class RealHost:
         except FileNotFoundError:
             return []
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int = -1) -> bytes:
         with open(self.location(path), "rb") as handle:
-            return handle.read()
+            return handle.read(most)
 
     def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
         target = self.location(path)
@@ -290,9 +290,9 @@ class DryRunHost:
     def list_dir(self, path: str) -> list[str]:
         return self._host.list_dir(path)
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int = -1) -> bytes:
         redirected = self.location(path)
-        return self._here.read(redirected) if self._here.exists(redirected) else self._host.read(path)
+        return self._here.read(redirected, most) if self._here.exists(redirected) else self._host.read(path, most)
 
     def write(self, path: str, content: bytes, mode: int = 0o600) -> None:
         self._here.write(self.location(path), content, mode)

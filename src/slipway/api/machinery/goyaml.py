@@ -18,6 +18,8 @@ __all__ = ["Document", "Path", "dump", "load"]
 Path = tuple[str | int, ...]
 
 _SEPARATOR = "---"
+# Nobody reads more of them, and each has its whole path.
+_MOST_DUPLICATES = 1_000
 
 
 class Place:
@@ -152,7 +154,7 @@ class _Constructor:
             self._path.append(key)
             line = self._first_line + key_node.line
             # As in goyaml, a key that a merge has set already counts too.
-            if key in values:
+            if key in values and len(self.duplicates) < _MOST_DUPLICATES:
                 self.duplicates.append((tuple(self._path), line))
             values[key], place = self.construct(value_node)
             places[key] = Place(line, place.parts)
