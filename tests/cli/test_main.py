@@ -74,7 +74,7 @@ def test_an_invalid_configuration_ends_as_in_the_release_that_it_asks_for(
 
 
 class _BrokenHost(RealHost):
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int = -1) -> bytes:
         raise RuntimeError("the disk sang")
 
 

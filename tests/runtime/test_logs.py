@@ -77,6 +77,27 @@ def test_an_exception_is_told_in_a_word_and_with_its_place(stream: io.StringIO, 
         assert "\nTraceback (most recent call last):\n" in text
 
 
+def _without_end(depth: int) -> int:
+    return _and_back(depth)
+
+
+def _and_back(depth: int) -> int:
+    return _without_end(depth + 1)
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_a_recursion_without_end_does_not_fill_the_log(stream: io.StringIO, form: str) -> None:
+    logs.configure(form, stream=stream)
+    try:
+        _without_end(0)
+    except RecursionError:
+        log.exception("Observed a panic")
+    text = stream.getvalue()
+    trace = json.loads(text)["stacktrace"] if form == "json" else text
+    assert "in _and_back" in trace
+    assert len(trace.splitlines()) < 200
+
+
 def test_surroundings_nest_and_end(stream: io.StringIO) -> None:
     logs.configure("json", stream=stream)
     with logs.within(a=1):

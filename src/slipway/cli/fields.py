@@ -60,6 +60,9 @@ _JOIN_CONTROL_PLANE = {
     "apiserver-bind-port": "controlPlane.localAPIEndpoint.bindPort",
 }
 
+# The ConfigMaps that a configuration is kept in hold no more.
+_LARGEST_FILE = 2**20
+
 _RESET = {
     "cert-dir": "certificatesDir",
     "cleanup-tmp-dir": "cleanupTmpDir",
@@ -77,7 +80,10 @@ def config_text(call: Invocation, flag: str = "config") -> str | None:
     if not path:
         return None
     try:
-        call.config_path, call.config_text = path, call.host.read(path).decode()
+        content = call.host.read(path, _LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
+            raise OperatorError(f'unable to read config from "{path}" : it is larger than {_LARGEST_FILE} bytes, the most that is read')
+        call.config_path, call.config_text = path, content.decode()
     except OSError as error:
         raise OperatorError(f'unable to read config from "{path}" : open {path}: {(error.strerror or str(error)).lower()}') from None
     except UnicodeDecodeError as error:

@@ -58,9 +58,9 @@ class DryRunHost:
     def list_dir(self, path: str) -> list[str]:
         return self._host.list_dir(path)
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int = -1) -> bytes:
         redirected = self.location(path)
-        return self._here.read(redirected) if self._here.exists(redirected) else self._host.read(path)
+        return self._here.read(redirected, most) if self._here.exists(redirected) else self._host.read(path, most)
 
     def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
         self._here.write(self.location(path), content, mode)

@@ -49,8 +49,8 @@ class Host(Protocol):
     def list_dir(self, path: str) -> list[str]:
         """The names in a folder, sorted; empty where there is none."""
 
-    def read(self, path: str) -> bytes:
-        """The content; OSError where it cannot be had."""
+    def read(self, path: str, most: int = -1) -> bytes:
+        """The content, or the first bytes of it; OSError where it cannot be had."""
 
     def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
         """Write beside and rename, so that nobody ever sees half a file; folders in between are made.

@@ -72,9 +72,9 @@ class RealHost:
         except FileNotFoundError:
             return []
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most: int = -1) -> bytes:
         with open(self.location(path), "rb") as handle:
-            return handle.read()
+            return handle.read(most)
 
     def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
         target = self._followed(path)

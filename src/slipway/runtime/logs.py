@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _surroundings: ContextVar[Mapping[str, object]] = ContextVar("surroundings", default={})  # noqa: B039 - never changed in place
 
 _LETTERS = {logging.DEBUG: "I", logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
+# The calls of a trace that are shown, counted from where it went wrong.
+_CALLS = 40
 FORMATS = ("text", "json")
 
 
@@ -65,7 +67,10 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def _trace(record: logging.LogRecord) -> str:
-    return "".join(traceback.format_exception(*record.exc_info)).rstrip() if record.exc_info and record.exc_info[0] else ""
+    if not record.exc_info or not record.exc_info[0]:
+        return ""
+    # A recursion that did not end would fill the log with what it did a thousand times; its last calls tell as much.
+    return "".join(traceback.format_exception(*record.exc_info, limit=-_CALLS)).rstrip()
 
 
 class TextFormatter(logging.Formatter):

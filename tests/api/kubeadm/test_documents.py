@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slipway.api import components
-from slipway.api.kubeadm import documents, v1beta4
+from slipway.api.kubeadm import conversion, documents, v1beta4
 from slipway.api.kubeadm.documents import GroupVersionKind
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
@@ -133,3 +133,44 @@ def test_http_endpoints_are_known_since_1_35(minor: int, known: bool) -> None:
     assert decoded.etcd.external is not None
     assert decoded.etcd.external.http_endpoints == (["b"] if known else [])
     assert any('line 6: unknown field "etcd.external.httpEndpoints"' in warning for warning in warnings) == (not known)
+
+
+ENVIRONMENT = f"{CLUSTER}apiServer:\n  extraEnvs:\n  - name: A\n    valueFrom:\n      resourceFieldRef:\n        divisor: "
+DIVISOR = r"line 8: apiServer\.extraEnvs\[0\]\.valueFrom\.resourceFieldRef\.divisor: "
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            f"{INIT}bootstrapTokens:\n{TOKEN}  expires: 9999-12-31T23:59:59-23:59\n",
+            r'line 5: bootstrapTokens\[0\]\.expires: parsing time "9999-12-31T23:59:59-23:59": in UTC it is outside of the years 1 to 9999',
+        ),
+        (
+            f"{JOIN}nodeRegistration:\n  taints:\n  - timeAdded: 0001-01-01T00:00:00+00:01\n",
+            r'line 5: nodeRegistration\.taints\[0\]\.timeAdded: parsing time "0001-01-01T00:00:00\+00:01": in UTC',
+        ),
+        (f"{INIT}bootstrapTokens:\n{TOKEN}  expires: 2030-13-01T00:00:00Z\n", r'expires: parsing time "2030-13-01T00:00:00Z": month'),
+        (f"{ENVIRONMENT}many\n", f"{DIVISOR}quantities must match the regular expression"),
+        (f"{ENVIRONMENT}1e{'1' * 5_000}\n", f"{DIVISOR}unable to parse quantity's suffix"),
+        (f"{ENVIRONMENT}[1]\n", f"{DIVISOR}a quantity is text such as 1Mi, or a number"),
+    ],
+)
+def test_a_value_that_has_no_other_form_is_told_with_its_field(text: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        strictly(text)
+
+
+def test_the_year_of_an_early_time_has_four_digits() -> None:
+    assert conversion.utc_time("0099-01-01T01:00:00+01:00") == "0099-01-01T00:00:00Z"
+
+
+def test_a_file_of_very_many_documents_is_refused_before_it_is_read() -> None:
+    with pytest.raises(ConfigurationError, match="the file has 250000 document separators: it may have at most 1000"):
+        documents.split("a: [\n---\n" * 250_000)
+
+
+def test_of_very_many_problems_a_hundred_are_listed_and_the_rest_counted() -> None:
+    with pytest.raises(ConfigurationError, match=r"and 9900 more$") as caught:
+        strictly(CLUSTER + "".join(f"unknown{number}: 1\n" for number in range(10_000)))
+    assert caught.value.message.count("unknown field") == 100

@@ -40,3 +40,7 @@ def test_is_made_of_hours_minutes_and_seconds() -> None:
     assert str(Duration.of(hours=1, minutes=2, seconds=3)) == "1h2m3s"
     assert Duration.of(seconds=90).seconds == 90.0
     assert repr(Duration.of(minutes=5)) == "Duration('5m0s')"
+
+
+def test_many_terms_take_linear_time() -> None:
+    assert Duration.parse("1ns" * 200_000) == 200_000

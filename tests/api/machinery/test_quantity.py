@@ -26,6 +26,12 @@ def test_refuses_with_the_reason_of_apimachinery(case: dict[str, Any]) -> None:
     assert str(caught.value) == case["error"]
 
 
+@pytest.mark.parametrize("text", ["0" * 20_000 + "x", "1e" + "1" * 5_000, "1" * 4_290 + ".1Ei", "." * 20_000])
+def test_long_texts_that_are_no_quantities_are_refused_at_once(text: str) -> None:
+    with pytest.raises(QuantityError):
+        canonical(text)
+
+
 @pytest.mark.parametrize(("text", "wanted"), [("1e-999999999", "1e-9"), ("1e999999999", "1e999999999"), ("7" * 30 + "e-999999", "1e-9")])
 def test_absurd_exponents_cost_nothing(text: str, wanted: str) -> None:
     # What Go says too, or would say if it came to an end.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -141,3 +144,31 @@ def test_files_are_seen_from_rootfs(run: Run, old: Path, tmp_path: Path) -> None
 
 def test_the_schema_is_json(run: Run) -> None:
     assert json.loads(run("config", "schema").out)["$schema"].startswith("https://json-schema.org/")
+
+
+@pytest.mark.parametrize("command", [("validate", "--config"), ("migrate", "--old-config"), ("images", "list", "--config")])
+def test_a_file_without_end_is_refused(command: tuple[str, ...], run: Run) -> None:
+    outcome = run("config", *command, "/dev/zero")
+    assert outcome.code == 1
+    assert 'unable to read config from "/dev/zero" : it is larger than 1048576 bytes, the most that is read\n' in outcome.err
+
+
+def test_a_pipe_is_read(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(_V1BETA3,))
+    writer.start()
+    outcome = run("config", "validate", "--config", str(path), "--allow-deprecated-api")
+    writer.join()
+    assert (outcome.code, outcome.out) == (0, "ok\n")
+
+
+def test_very_many_feature_gates_are_told_in_a_few_lines(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "kubeadm.yaml"
+    gates = "".join(f"  A{number}: true\n" for number in range(9_000))
+    path.write_text(f"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.35.4\nfeatureGates:\n{gates}")
+    outcome = run("config", "validate", "--config", str(path))
+    assert outcome.code == 1
+    assert "A0 is not a valid feature name." in outcome.err
+    assert re.search(r", and 89[0-9]{2} more\]\n", outcome.err)
+    assert len(outcome.err) < 200_000

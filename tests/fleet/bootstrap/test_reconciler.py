@@ -5,6 +5,7 @@ Behaviours of Cluster API's kubeadmconfig_controller_test.go and kubeadmconfig_c
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -737,6 +738,60 @@ async def test_a_failed_init_releases_the_lock(world: World) -> None:
     assert ("CertificatesAvailable", "CertificatesGenerationFailed", "Warning") in [
         (condition["type"], condition.get("reason"), condition.get("severity")) for condition in older
     ]
+
+
+@pytest.mark.parametrize(
+    ("additions", "message"),
+    [
+        ("storage: &a\n  <<: *a\n", "yaml: anchor 'a' value contains itself"),
+        (f"a: {'[' * 20_000}", "yaml: line 1: exceeded max depth of 300"),
+        (f"version: {'1' * 5_000}", "line 1: cannot unmarshal !!str `1111111...` into int"),
+        ("a: 1\n" * 6_000, 'line 2: mapping key "a" already defined at line 1'),
+    ],
+)
+async def test_ignition_additions_that_cannot_be_read_are_told_by_the_condition_and_release_the_lock(
+    world: World, additions: str, message: str
+) -> None:
+    await world.cluster(initialized=False)
+    await world.certificates()
+    spec = {"format": "ignition", "ignition": {"containerLinuxConfig": {"additionalConfig": additions}}}
+    await world.machine("cp-0", spec, control_plane=True)
+    with pytest.raises(OperatorError, match=re.escape(message)):
+        await world.reconcile(world.reconciler(), "cp-0")
+    condition = await world.condition("cp-0", "DataSecretAvailable")
+    assert condition["status"] == "False"
+    assert message in condition["message"]
+    assert await world.lock() is None
+
+
+async def test_a_mistake_of_ours_is_told_by_the_condition_and_releases_the_lock(world: World) -> None:
+    await world.cluster(initialized=False)
+    await world.certificates()
+    if world.strict:
+        pytest.skip("the CRDs are not ours to change there")
+    crd = await world.client.get(CUSTOM_RESOURCE_DEFINITION, "kubeadmconfigs.bootstrap.cluster.x-k8s.io")
+    for version in crd["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    await world.client.update(CUSTOM_RESOURCE_DEFINITION, crd)
+    # Nothing here expects what the schema of the CRD would have refused.
+    await world.machine("cp-0", {"bootCommands": 5}, control_plane=True)
+    with pytest.raises(TypeError):
+        await world.reconcile(world.reconciler(), "cp-0")
+    condition = await world.condition("cp-0", "DataSecretAvailable")
+    assert (condition["status"], condition["reason"]) == ("False", "NotAvailable")
+    assert condition["message"].startswith("Failed to create bootstrap data: this is a bug in slipway: TypeError: ")
+    assert await world.lock() is None
+
+
+async def test_data_that_fits_into_no_secret_is_told_before_it_is_written(world: World) -> None:
+    await world.cluster(initialized=False)
+    await world.certificates()
+    await world.secret("large", {"k": b"a" * 600_000})
+    source = {"secret": {"name": "large", "key": "k"}}
+    await world.machine("cp-0", {"files": [{"path": path, "contentFrom": source} for path in ("/a", "/b")]}, control_plane=True)
+    with pytest.raises(OperatorError, match="a Secret holds at most 1048576"):
+        await world.reconcile(world.reconciler(), "cp-0")
+    assert await world.lock() is None
 
 
 async def test_without_a_control_plane_object_certificates_are_made_once(world: World) -> None:

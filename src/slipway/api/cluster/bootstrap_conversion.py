@@ -8,6 +8,7 @@ v1beta1 cannot say is taken from it, field by field.  Upstream does only the lat
 
 from __future__ import annotations
 
+from collections import deque
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,7 @@ def to_v1beta1(content: Manifest) -> Manifest:
     }
     hub = _new({key: content[key] for key in ("spec", "status") if content.get(key)}, types[content["kind"]])
     data = {"kind": content["kind"], "apiVersion": bootstrap.API_VERSION} | hub
-    metadata = deepcopy(content.get("metadata") or {})
+    metadata = _metadata(content)
     metadata["annotations"] = (metadata.get("annotations") or {}) | {DATA_ANNOTATION: msgspec.json.encode(data).decode()}
     out: Manifest = {"apiVersion": bootstrap_v1beta1.API_VERSION, "kind": content["kind"], "metadata": metadata}
     if content["kind"] == KUBEADM_CONFIG.kind:
@@ -91,7 +92,7 @@ def to_v1beta1(content: Manifest) -> Manifest:
 
 def _take_data(content: Manifest) -> tuple[Manifest, Manifest | None]:
     """The metadata without the annotation, and what the annotation holds."""
-    metadata = deepcopy(content.get("metadata") or {})
+    metadata = _metadata(content)
     annotations = metadata.get("annotations") or {}
     text = annotations.pop(DATA_ANNOTATION, None)
     if not annotations:
@@ -99,15 +100,22 @@ def _take_data(content: Manifest) -> tuple[Manifest, Manifest | None]:
     if text is None:
         return metadata, None
     try:
-        return metadata, _without_nulls(msgspec.json.decode(text, type=dict[str, Any]))
+        return metadata, _without_nulls(msgspec.json.decode(msgspec.convert(text, str), type=dict[str, Any]))
     except msgspec.DecodeError as error:
         raise ConversionError(
             f"{_named(content)}: the annotation {DATA_ANNOTATION} does not hold the object's v1beta2 form: {error}. Remove the annotation"
         ) from error
 
 
+def _metadata(content: Manifest) -> Manifest:
+    """A copy of the metadata, of which the annotations are an object, too."""
+    _at(content, "metadata", "annotations")
+    return deepcopy(content.get("metadata") or {})
+
+
 def _named(content: Manifest) -> str:
-    metadata = content.get("metadata") or {}
+    metadata = content.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
     return f"{content.get('kind')} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
 
 
@@ -267,12 +275,15 @@ def _status_to_v1beta2(status: Manifest, restored: Manifest | None) -> Manifest:
 
 
 def _at(content: Manifest, *path: str) -> Manifest | None:
-    """What is at a path, or None where it ends."""
-    here: Manifest | None = content
-    for key in path:
-        if here is None:
-            return None
-        here = here.get(key)
+    """The object at a path, or None where the path ends before."""
+    here: Manifest = content
+    for depth, key in enumerate(path, 1):
+        found = here.get(key)
+        if not found:
+            return found if isinstance(found, dict) and depth == len(path) else None
+        if not isinstance(found, dict):
+            raise ConversionError(f"{_named(content)}: {'.'.join(path[:depth])} is no object")
+        here = found
     return here
 
 
@@ -287,12 +298,12 @@ def _within(content: Manifest, *path: str) -> Manifest:
 
 def _paired(rows: list[Manifest], were: list[Manifest], key: str) -> Iterator[tuple[Manifest, Manifest]]:
     """Each row with the one that it was: that of the same key, and of several the one that comes as late."""
-    left = list(were)
+    left: dict[Any, deque[Manifest]] = {}
+    for each in were:
+        left.setdefault(each.get(key), deque()).append(each)
     for row in rows:
-        was = next((each for each in left if each.get(key) == row.get(key)), None)
-        if was is not None:
-            left.remove(was)
-        yield row, was or {}
+        same = left.get(row.get(key))
+        yield row, same.popleft() if same else {}
 
 
 def _duration(seconds: int) -> str:

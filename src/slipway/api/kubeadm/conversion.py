@@ -52,12 +52,26 @@ def args_to_map(arguments: list[internal.Arg]) -> dict[str, str]:
 
 def utc_time(text: str) -> str:
     """RFC 3339 in UTC and whole seconds, as Go prints it; ValueError where it is no such time."""
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d[T]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", text):
+    if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})", text):
         raise ValueError(f'parsing time "{text}": not of the form "2006-01-02T15:04:05Z07:00"')
     from datetime import UTC, datetime
 
-    moment = datetime.fromisoformat(re.sub(r"[.,]\d+", "", text))
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        moment = datetime.fromisoformat(re.sub(r"[.,][0-9]+", "", text)).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f'parsing time "{text}": in UTC it is outside of the years 1 to 9999') from None
+    except ValueError as error:
+        raise ValueError(f'parsing time "{text}": {error}') from None
+    return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+def canonical_divisor(value: object) -> str:
+    """A quantity, which may be written as a number, as Kubernetes prints it; ValueError where it is none."""
+    from slipway.api.machinery import quantity
+
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError("a quantity is text such as 1Mi, or a number")
+    return quantity.canonical(str(value))
 
 
 def _convert(value: Any, module: ModuleType, release: Release) -> Any:
@@ -160,9 +174,7 @@ def _env_var_to_v1beta4(source: internal.EnvVar, fields: Fields, release: Releas
 
 
 def _canonical_quantity(reference: v1beta4.ResourceFieldRef | None) -> str:
-    from slipway.api.machinery import quantity
-
-    return quantity.canonical(str(reference.divisor)) if reference is not None and reference.divisor is not None else "0"
+    return canonical_divisor(reference.divisor) if reference is not None and reference.divisor is not None else "0"
 
 
 _Adjustment = Callable[[Any, Fields, Release], None]

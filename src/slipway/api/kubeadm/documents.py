@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.kubeadm import conversion, v1beta3, v1beta4
 from slipway.api.machinery import goyaml, strict
-from slipway.api.machinery.errors import ConfigurationError, ValidationError
+from slipway.api.machinery.errors import ConfigurationError, ValidationError, listed
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Object
     from slipway.api.releases import Release
 
 GROUP = "kubeadm.k8s.io"
+MOST_DOCUMENTS = 1_000
+"""In one file; there are not ten kinds, and each may come once."""
 COMPONENT_KINDS = {
     ("kubelet.config.k8s.io", "v1beta1"): ("KubeletConfiguration", "SerializedNodeConfigSource", "CredentialProviderConfig"),
     ("kubeproxy.config.k8s.io", "v1alpha1"): ("KubeProxyConfiguration",),
@@ -61,6 +63,7 @@ class ConfigDocument(NamedTuple):
 
 def split(text: str, source: str = "") -> list[ConfigDocument]:
     """The documents of a file, sorted by what they are; ConfigurationError where one does not say, or a kind comes twice."""
+    refuse_many(text, source)
     documents: list[ConfigDocument] = []
     twice: list[str] = []
     for content in goyaml.load(text, source):
@@ -70,9 +73,17 @@ def split(text: str, source: str = "") -> list[ConfigDocument]:
         else:
             documents.append(ConfigDocument(gvk, content))
     if twice:
-        raise ValidationError(", ".join(twice))
+        raise ValidationError(", ".join(listed(twice)))
     # kubeadm works through them in this order, so that a ClusterConfiguration is read before the InitConfiguration.
     return sorted(documents, key=lambda document: str(document.gvk))
+
+
+def refuse_many(text: str, source: str = "") -> None:
+    """ConfigurationError for a file of more documents than any configuration has, before one of them is read."""
+    separators = text.count("\n---")
+    if separators > MOST_DOCUMENTS:
+        place = f"{source}: " if source else ""
+        raise ConfigurationError(f"{place}the file has {separators} document separators: it may have at most {MOST_DOCUMENTS}")
 
 
 def of_kind(documents: list[ConfigDocument], kind: str) -> ConfigDocument | None:
@@ -83,8 +94,8 @@ def refuse_unknown(documents: list[ConfigDocument]) -> None:
     """ConfigurationError for documents that no kubeadm ever knew; old versions get their own sentence later."""
     unknown = [document for document in documents if not is_known(document.gvk) and not is_old(document.gvk)]
     if unknown:
-        listed = ", ".join(f"{_place(document.content)}: {document.gvk}" for document in unknown)
-        raise ConfigurationError(f"unknown configuration APIs: {listed}")
+        places = listed(f"{_place(document.content)}: {document.gvk}" for document in unknown)
+        raise ConfigurationError(f"unknown configuration APIs: {', '.join(places)}")
 
 
 def is_known(gvk: GroupVersionKind) -> bool:
@@ -121,7 +132,7 @@ def decode(document: ConfigDocument, release: Release, problems_are_errors: bool
     decoded, problems = strict.decode(cls, document.content)
     problems += _unknown_to_release(decoded, document.content, release)
     report(document, problems, problems_are_errors, warn)
-    wrong = list(_malformed(decoded, document.content))
+    wrong = listed(_malformed(decoded, document.content))
     if wrong:
         raise ConfigurationError(f"{_heading(document)}: {', '.join(wrong)}")
     return decoded
@@ -132,8 +143,8 @@ def report(document: ConfigDocument, problems: list[strict.Problem], problems_ar
     if not problems:
         return
     wrong_type = any(problem.kind == "type" for problem in problems)
-    listed = ", ".join(f"line {problem.line}: {problem.message}" for problem in problems)
-    sentence = f"{_heading(document)}: {'' if wrong_type else 'strict decoding error: '}{listed}"
+    faults = ", ".join(listed(f"line {problem.line}: {problem.message}" for problem in problems))
+    sentence = f"{_heading(document)}: {'' if wrong_type else 'strict decoding error: '}{faults}"
     if wrong_type or problems_are_errors:
         raise ConfigurationError(sentence)
     warn(sentence)
@@ -206,7 +217,7 @@ def _unknown(content: goyaml.Document, path: goyaml.Path) -> strict.Problem:
 
 
 def _malformed(decoded: Object, content: goyaml.Document) -> Iterator[str]:
-    """Texts with a form of their own: bootstrap tokens and times."""
+    """Texts with a form of their own: bootstrap tokens, times and quantities."""
     match decoded:
         case v1beta3.InitConfiguration() | v1beta4.InitConfiguration():
             for position, (token, expires) in enumerate((token.token, token.expires) for token in decoded.bootstrap_tokens):
@@ -217,6 +228,10 @@ def _malformed(decoded: Object, content: goyaml.Document) -> Iterator[str]:
             times = [taint.time_added for taint in decoded.node_registration.taints or ()]
         case v1beta3.JoinConfiguration() | v1beta4.JoinConfiguration():
             times = [taint.time_added for taint in decoded.node_registration.taints or ()]
+        case v1beta4.ClusterConfiguration():
+            for path, fault in bad_divisors(decoded):
+                yield f"line {content.line(path)}: {strict.field_path(path)}: {fault}"
+            return
         case _:
             return
     for position, time in enumerate(times):
@@ -228,4 +243,15 @@ def _bad_time(text: str | None, content: goyaml.Document, path: goyaml.Path) -> 
         try:
             conversion.utc_time(text)
         except ValueError as error:
-            yield f"line {content.line(path)}: {error}"
+            yield f"line {content.line(path)}: {strict.field_path(path)}: {error}"
+
+
+def bad_divisors(cluster: v1beta4.ClusterConfiguration) -> Iterator[tuple[goyaml.Path, str]]:
+    """The divisors of environment variables that are no quantities, and why."""
+    for path, variable in _environment(cluster):
+        reference = variable.value_from.resource_field_ref if variable.value_from is not None else None
+        if reference is not None and reference.divisor is not None:
+            try:
+                conversion.canonical_divisor(reference.divisor)
+            except ValueError as error:
+                yield (*path, "valueFrom", "resourceFieldRef", "divisor"), str(error)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slipway.api.kubeadm import conversion, v1beta4
+from slipway.api.kubeadm import conversion, documents, v1beta4
 from slipway.api.kubeadm.history import CURRENT, VERSIONS, Component, Journal, Note, components, kinds, repairs, to_current
 from slipway.api.machinery import goyaml, strict
 from slipway.api.machinery.duration import Duration
-from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.errors import ConfigurationError, listed
 from slipway.api.machinery.objects import Object
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class _Part(NamedTuple):
 
 def migrate(text: str, source: str = "") -> Migration:
     """Convert ``text``; ConfigurationError says everything that stands in the way."""
+    documents.refuse_many(text, source)
     journal = Journal()
     problems: list[strict.Problem] = []
     parts: list[_Part] = []
@@ -125,7 +126,10 @@ def _read(document: goyaml.Document, version: str, kind: str, journal: Journal, 
 
 
 def _malformed(decoded: Object, document: goyaml.Document) -> Iterator[strict.Problem]:
-    """Texts with a form of their own, which Go checks while it decodes: bootstrap tokens and times."""
+    """Texts with a form of their own, which Go checks while it decodes: bootstrap tokens, times and quantities."""
+    if isinstance(decoded, v1beta4.ClusterConfiguration):
+        for place, fault in documents.bad_divisors(decoded):
+            yield _problem(document, place, fault)
     for position, token in enumerate(getattr(decoded, "bootstrap_tokens", ())):
         path: goyaml.Path = ("bootstrapTokens", position)
         if token.token and _TOKEN.fullmatch(token.token) is None:
@@ -193,7 +197,7 @@ def _repair(content: Object | None, journal: Journal) -> None:
 def _raise_refusals(journal: Journal, source: str) -> None:
     if journal.refusals:
         start = f"{source} cannot be migrated" if source else "the file cannot be migrated"
-        raise ConfigurationError(start + "".join(f"\n  {refusal}" for refusal in journal.refusals))
+        raise ConfigurationError(start + "".join(f"\n  {refusal}" for refusal in listed(journal.refusals)))
 
 
 def _write(part: _Part) -> str:

@@ -134,4 +134,9 @@ def _atoi(text: str) -> int:
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise ValueError(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
+    significant = digits.lstrip("0") or "0"
+    # int() refuses very long numbers.
+    number = int(significant) if len(significant) <= 19 else 2**63
+    if number >= 2**63 + (text[0] == "-"):
+        raise ValueError(f'strconv.Atoi: parsing "{text}": value out of range')
+    return -number if text[0] == "-" else number

@@ -27,16 +27,16 @@ class Duration(int):
     @classmethod
     def parse(cls, text: str) -> Duration:
         """Read Go's notation; ValueError has the text that Go's ``time.ParseDuration`` gives."""
-        negative, rest = text[:1] == "-", text[1:] if text[:1] in ("-", "+") else text
-        if rest == "0":
+        negative, position = text[:1] == "-", 1 if text[:1] in ("-", "+") else 0
+        if text[position:] == "0":
             return cls(0)
         total = 0
         while True:
-            match = _TERM.match(rest)
+            match = _TERM.match(text, position)
             # More than 20 digits are too many for 64 bits, and for int() at some point.
             if match is None or not (match["whole"] or match["fraction"]) or len(match["whole"].lstrip("0")) > 20:
                 raise _invalid(text)
-            whole = int(match["whole"] or "0")
+            whole = int(match["whole"].lstrip("0") or "0")
             if whole > _LIMIT:
                 raise _invalid(text)
             if not match["unit"]:
@@ -47,8 +47,8 @@ class Duration(int):
             total += whole * unit + _part_of(match["fraction"] or "", unit)
             if total > _LIMIT:
                 raise _invalid(text)
-            rest = rest[match.end() :]
-            if not rest:
+            position = match.end()
+            if position == len(text):
                 break
         if total == _LIMIT and not negative:
             raise _invalid(text)

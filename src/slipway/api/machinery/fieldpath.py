@@ -8,11 +8,15 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.machinery.errors import listed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", '"': r"\"", "\\": r"\\"}
 
+# The characters of a value that are shown.
+_LONGEST = 8_192
 _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
@@ -94,18 +98,24 @@ def not_supported(path: Path, value: object, allowed: Iterable[str]) -> FieldErr
 
 def aggregate(errors: Iterable[FieldError]) -> str:
     """All errors as one sentence, in the form ``[a, b]``; a single one stands alone; equal ones appear once."""
-    texts = list(dict.fromkeys(str(error) for error in errors))
+    texts = listed(errors)
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _shown(value: object) -> str:
-    """A value as apimachinery 0.34 and later show it: text in Go's quotes, everything else as JSON."""
+    """A value as apimachinery 0.34 and later show it: text in Go's quotes, everything else as JSON.  Of a very long one the beginning."""
     if isinstance(value, str):
-        return quoted(value)
+        return quoted(value) if len(value) <= _LONGEST else f"{quoted(value[:_LONGEST])}…"
     import json
 
+    # An item takes two characters or more.
+    if isinstance(value, list):
+        value = value[:_LONGEST]
+    elif isinstance(value, dict) and len(value) > _LONGEST:
+        value = dict(sorted(value.items())[:_LONGEST])
     # Go's JSON is safe to embed in HTML.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not isinstance(value, Fields)).translate(_HTML)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not isinstance(value, Fields)).translate(_HTML)
+    return text if len(text) <= 2 * _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def quoted(text: str) -> str:

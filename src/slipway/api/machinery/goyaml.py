@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.api.machinery.yamlnodes import MAX_DEPTH, Node, YAMLProblem, compose
+from slipway.api.machinery.yamllimits import MAX_DEPTH, too_many_aliased
+from slipway.api.machinery.yamlnodes import Node, YAMLProblem, compose
 from slipway.api.machinery.yamlscalar import MERGE, STR, Scalar, TagError, format_float, json_number, resolve, resolve_tagged
 from slipway.api.machinery.yamlwrite import dump
 
@@ -17,9 +18,8 @@ __all__ = ["Document", "Path", "dump", "load"]
 Path = tuple[str | int, ...]
 
 _SEPARATOR = "---"
-# goyaml's bounds on what aliases may blow a document up to.
-_ALIAS_FREE, _COUNT_FREE = 100, 1_000
-_COUNT_LOW, _COUNT_HIGH = 400_000, 4_000_000
+# Nobody reads more of them, and each has its whole path.
+_MOST_DUPLICATES = 1_000
 
 
 class Place:
@@ -168,7 +168,7 @@ class _Constructor:
             self._path.append(key)
             line = self._first_line + key_node.line
             # As in goyaml, a key that a merge has set already counts too.
-            if key in values:
+            if key in values and len(self.duplicates) < _MOST_DUPLICATES:
                 self.duplicates.append((tuple(self._path), line))
             values[key], place = self.construct(value_node)
             places[key] = Place(line, place.parts)
@@ -227,8 +227,5 @@ class _Constructor:
         if not self._open_aliases:
             return
         self._from_aliases += 1
-        if self._from_aliases <= _ALIAS_FREE or self._decoded <= _COUNT_FREE:
-            return
-        share = min(max((self._decoded - _COUNT_LOW) / (_COUNT_HIGH - _COUNT_LOW), 0), 1)
-        if self._from_aliases / self._decoded > 0.99 - 0.89 * share:
+        if too_many_aliased(self._decoded, self._from_aliases):
             raise YAMLProblem("document contains excessive aliasing", node.line)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-_QUANTITY = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)\Z")
+# Nothing is given back: what three runs of digits could share among them would be tried in every way.
+_QUANTITY = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)\Z")
 _EXPONENT = re.compile(r"[eE]([-+]?[0-9]+)\Z")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -33,7 +34,7 @@ def canonical(text: str) -> str:
     if suffix in _BINARY:
         return _binary(text, written, sign, whole, fraction, _BINARY[suffix])
     notation = _EXPONENT.match(suffix)
-    if suffix not in _DECIMAL and (notation is None or not -(2**63) <= int(notation[1]) < 2**63):
+    if suffix not in _DECIMAL and (notation is None or len(notation[1].lstrip("+-0")) > 20 or not -(2**63) <= int(notation[1]) < 2**63):
         raise QuantityError("unable to parse quantity's suffix")
     exponent = _as_int32(int(notation[1])) if notation else _DECIMAL[suffix]
     digits, scale = whole + fraction, exponent - len(fraction)
@@ -93,8 +94,8 @@ def _at_least_nano(number: int, scale: int) -> tuple[int, int]:
 
 
 def _number(written: str, digits: str) -> int:
-    # Only here does apimachinery notice that there is no digit at all; and int() takes no more than 4300 of them.
-    if not any(character.isdigit() for character in written) or len(digits) > 4300:
+    # Only here does apimachinery notice that there is no digit at all; and int() takes no more than 4300 of them, nor does str() give more.
+    if not any(character.isdigit() for character in written) or len(digits) > 4000:
         raise QuantityError("unable to parse numeric part of quantity")
     return int(digits)
 

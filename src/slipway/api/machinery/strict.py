@@ -11,6 +11,7 @@ from types import GenericAlias, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from slipway.api.machinery.duration import Duration
+from slipway.api.machinery.errors import listed
 from slipway.api.machinery.objects import Object
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 AnyObject = TypeVar("AnyObject", bound=Object)
 
 _NAMES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+# Guessing what was meant takes a while: for so many fields, and names that are no longer than this.
+_GUESSES, _LONGEST_NAME = 100, 100
 _TYPE_META = ("apiVersion", "kind")
 _fields: dict[type[Object], dict[str, tuple[str, Any]]] = {}
 
@@ -60,7 +63,7 @@ def duplicates(document: Document, path: Path = ()) -> list[Problem]:
 def report(problems: Iterable[Problem], source: str = "") -> str:
     """All problems as one message, each with its file and line."""
     prefix = f"{source}:" if source else "line "
-    sentences = [f"{prefix}{problem.line}: {problem.message}" for problem in problems]
+    sentences = listed(f"{prefix}{problem.line}: {problem.message}" for problem in problems)
     if len(sentences) == 1:
         return f"strict decoding error: {sentences[0]}"
     return "strict decoding error:\n" + "\n".join(f"  {sentence}" for sentence in sentences)
@@ -185,9 +188,9 @@ class _Decoder:
         from difflib import get_close_matches
 
         message = f'unknown field "{field_path(path)}"'
-        same = [name for name in known if name.lower() == wire.lower()] or get_close_matches(wire, known, n=1, cutoff=0.75)
-        if same:
-            message += f' (did you mean "{same[0]}"?)'
+        if len(self.problems) < _GUESSES and len(wire) <= _LONGEST_NAME:
+            same = [name for name in known if name.lower() == wire.lower()] or get_close_matches(wire, known, n=1, cutoff=0.75)
+            message += f' (did you mean "{same[0]}"?)' if same else ""
         self._problem("unknown", path, message)
 
     def _problem(self, kind: str, path: Path, message: str) -> None:

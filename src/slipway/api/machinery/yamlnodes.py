@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery import libyaml
-
-MAX_DEPTH = 300
-"""Collections inside each other, deeper than any API goes; Go stops at 10000."""
+from slipway.api.machinery.yamllimits import MAX_DEPTH
 
 
 class YAMLProblem(Exception):  # noqa: N818 - it becomes a ConfigurationError once the file is known

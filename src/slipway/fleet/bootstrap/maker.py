@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("slipway.fleet.bootstrap")
 
 LOCK_RETRY = 30.0
+LARGEST_SECRET = 2**20
+"""What the API server takes as the values of a Secret, in bytes: the data, and the word for its format."""
 
 
 class Made(NamedTuple):
@@ -81,8 +83,9 @@ class Maker:
             return Made(LOCK_RETRY, stored=False)
         try:
             secret = await self._init_secret(scope)
-        except OperatorError as error:
+        except Exception as error:
             # Another machine may have better luck.  From the moment the data may be there, only this one may go on.
+            # A reconcile that is cancelled keeps the lock, as one that is killed does: it goes on where it was.
             await self._release(scope, error)
             raise
         await datasecret.store(self._client, secret, scope.config)
@@ -243,11 +246,11 @@ class Maker:
         scope.status.created(secret["metadata"]["name"])
         return Made(tokens.check_interval(self._options.token_ttl).total_seconds(), rendering=rendering, token=token)
 
-    async def _release(self, scope: Scope, error: OperatorError) -> None:
+    async def _release(self, scope: Scope, error: Exception) -> None:
         try:
             await initlock.release(self._client, scope.cluster, scope.owner.name)
         except OperatorError as second:
-            raise OperatorError(f"{error.message}; and the init lock could not be released: {second.message}") from error
+            raise OperatorError(f"{error}; and the init lock could not be released: {second.message}") from error
 
 
 def _own_version(scope: Scope) -> str:
@@ -279,4 +282,10 @@ def _discovery_files(scope: Scope) -> Sequence[Mapping[str, Any]]:
 def _data_secret(scope: Scope, made: BootstrapData, rendering: Rendering) -> Manifest:
     if made.warnings:
         _log.warning("The Ignition additions were taken with warnings", extra=fields(warnings=made.warnings))
+    if len(made.value) + len(made.format) > LARGEST_SECRET:
+        cause = (
+            f"the bootstrap data has {len(made.value)} bytes, and a Secret holds at most {LARGEST_SECRET}: put less into spec.files and"
+            " the other additions, or let the host fetch it"
+        )
+        raise InputError(f"Failed to create bootstrap data: {cause}", cause)
     return datasecret.data_secret(scope.config, scope.cluster.name, made.value, made.format, rendering)

@@ -168,13 +168,15 @@ class KubeadmConfigReconciler:
         except ConflictError:
             # Somebody else was faster.  What they wrote is read at the next try.
             raise
-        except OperatorError as error:
-            self._failed(step, scope, error)
+        except Exception as error:
+            # A mistake of ours is told as everything else is; where it was made is in the log.
+            told = error if isinstance(error, OperatorError) else OperatorError(f"this is a bug in slipway: {_named(error)}")
+            self._failed(step, scope, told)
             scope.status.finish(succeeded=False)
             try:
                 await scope.save()
             except OperatorError as second:
-                raise OperatorError(f"{error.message}; and that could not be written to the status: {second.message}") from error
+                raise OperatorError(f"{told.message}; and that could not be written to the status: {second.message}") from error
             raise
         scope.status.finish(succeeded=True)
         await scope.save()
@@ -242,3 +244,9 @@ class KubeadmConfigReconciler:
         elif not step.finished:
             status.generation_failed(f"Failed to create bootstrap data: {error.message}", error.message)
         self._events.event(scope.config, "Warning", "BootstrapFailed", f"Failed while {step.value}: {error.message}")
+
+
+def _named(error: Exception) -> str:
+    """What kind of mistake it is, on one short line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

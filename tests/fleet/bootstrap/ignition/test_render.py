@@ -38,3 +38,33 @@ def test_sections_of_services_that_are_gone_are_refused_with_their_name(section:
     spec = {"format": "ignition", "ignition": {"containerLinuxConfig": {"additionalConfig": f"{section}: {{name: a}}\n"}}}
     with pytest.raises(ConfigurationError, match=f"the section '{section}'"):
         data.join_worker(spec, version="v1.35.4", files=[], users=[])
+
+
+def with_additions(text: str) -> data.BootstrapData:
+    spec = {"format": "ignition", "ignition": {"containerLinuxConfig": {"additionalConfig": text}}}
+    return data.join_worker(spec, version="v1.35.4", files=[], users=[])
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("1" * 400 + "B", "units: invalid 1111"),
+        ("8192EB", "units: overflow parsing unit"),
+        ("1GiB" * 3_000 + "x", "units: unknown unit"),
+    ],
+)
+def test_a_size_beyond_64_bits_is_refused(size: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        with_additions(f"storage: {{disks: [{{device: /dev/a, partitions: [{{size: {size}}}]}}]}}")
+
+
+def test_many_partitions_beside_many_unknown_keys_take_linear_time() -> None:
+    unknown = "".join(f"k{number}: 1\n" for number in range(1_500))
+    config = with_additions(f"{unknown}storage: {{disks: [{{device: /dev/a, partitions: [{','.join(['{}'] * 5_000)}]}}]}}")
+    assert len(json.loads(config.value)["storage"]["disks"][0]["partitions"]) == 5_000
+
+
+def test_of_very_many_errors_two_hundred_are_listed() -> None:
+    with pytest.raises(ConfigurationError, match=r"and 4800 more$") as caught:
+        with_additions(f"storage: {{disks: [{','.join(['{}'] * 5_000)}]}}")
+    assert caught.value.message.count("disk device is required") == 200

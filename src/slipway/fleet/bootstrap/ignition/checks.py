@@ -124,19 +124,17 @@ def _verification(verification: Value) -> Report:
     return [] if len(digits.encode()) == _SHA512_DIGITS else error("incorrect size for hash sum")
 
 
-def _unit_problem(contents: str) -> Report:
+def _unit_sections(contents: str) -> tuple[list[str], Report]:
     try:
-        sections(contents)
+        return sections(contents), []
     except UnitError as problem:
-        return error(f"invalid unit content: {problem}")
-    return []
+        return [], error(f"invalid unit content: {problem}")
 
 
 def _unit_contents(unit: Value) -> Report:
-    problem = _unit_problem(unit["contents"])
+    found, problem = _unit_sections(unit["contents"])
     if problem:
         return problem
-    found = sections(unit["contents"])
     if not (unit["enable"] or unit["enabled"]) or not found or "Install" in found:
         return []
     return warning(f"unit {quoted(unit['name'])} is enabled, but has no install section so enable does nothing")
@@ -148,7 +146,7 @@ def _named(endings: tuple[str, ...], what: str) -> Callable[[Value], Report]:
 
 def _unit_file(endings: tuple[str, ...], what: str) -> Check:
     name = _named(endings, what)
-    return lambda unit: _unit_problem(unit["contents"]) + name(unit)
+    return lambda unit: _unit_sections(unit["contents"])[1] + name(unit)
 
 
 def _disk_device(disk: Value) -> Report:
@@ -160,7 +158,7 @@ def _disk_partitions(disk: Value) -> Report:
     numbers = [partition["number"] for partition in partitions if partition["number"]]
     problems = {
         "partition numbers collide": len(set(numbers)) < len(numbers),
-        "partitions overlap": any(_overlap(one, other) for one, other in permutations(partitions, 2) if one != other),
+        "partitions overlap": any(_overlap(one, other) for one, other in permutations(filter(_is_placed, partitions), 2) if one != other),
         "partitions misaligned": any((partition["start"] or 0) % 2048 for partition in partitions),
         "shouldExist is false for a partition and other partition(s) has start or size 0": any(
             partition["shouldExist"] is False for partition in partitions
@@ -179,9 +177,12 @@ def _in_megabytes(partition: Value) -> bool:
     return partition["sizeMiB"] is not None or partition["startMiB"] is not None
 
 
+def _is_placed(partition: Value) -> bool:
+    """Whether it says in sectors where it is; few do, and no Container Linux Config."""
+    return partition["size"] is not None and bool(partition["start"])
+
+
 def _overlap(one: Value, other: Value) -> bool:
-    if any(partition["size"] is None or not partition["start"] for partition in (one, other)):
-        return False
     (start, end), (begin, stop) = ((part["start"], part["start"] + max(part["size"] - 1, 0)) for part in (one, other))
     return bool(begin <= start <= stop or begin <= end <= stop or (start < begin and end > stop))
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from slipway.fleet.bootstrap.ignition.clc.yaml import Tree
 
 ERROR, WARNING, INFO, DEPRECATED = "error", "warning", "info", "deprecated"
+_LISTED = 200
 
 
 class Entry(NamedTuple):
@@ -47,7 +48,11 @@ def is_fatal(report: Report) -> bool:
 
 
 def text(report: Report) -> str:
-    return "\n".join(map(str, report))
+    """The entries, one below the other; of very many the first ones, errors before all others."""
+    if len(report) <= _LISTED:
+        return "\n".join(map(str, report))
+    first = sorted(report, key=lambda entry: entry.kind != ERROR)[:_LISTED]
+    return "\n".join([*map(str, first), f"and {len(report) - _LISTED} more"])
 
 
 def placed(report: Report, node: Tree | None) -> Report:

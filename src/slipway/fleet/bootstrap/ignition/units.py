@@ -48,7 +48,11 @@ class _Unit:
             return None
         if self._position >= self._seen:
             self._fill()
-        width = next((width for width in (1, 2, 3, 4) if self._is_character(width)), 1)
+        byte = self._data[self._position]
+        if byte < 0x80:
+            self._position += 1
+            return chr(byte)
+        width = next((width for width in (2, 3, 4) if self._is_character(width)), 1)
         character = self._data[self._position : self._position + width].decode(errors="replace")
         self._position += width
         return character

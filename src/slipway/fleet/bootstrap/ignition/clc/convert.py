@@ -49,6 +49,8 @@ _UPDATE = {
 _BINARY_UNITS = {"B": 0, **{f"{letter}iB": 10 * power for power, letter in enumerate("KMGTPE", 1)}}
 _OLD_UNITS = {"B": 0, **{f"{letter}B": 10 * power for power, letter in enumerate("KMGTPE", 1)}}
 _SIZE_PART = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?P<unit>[^0-9.]*)")
+# From here on another digit might not fit into 64 bits.
+_LAST_DIGITS = (2**63 - 10) // 10
 
 
 def convert(source: Value, root: Tree | None) -> tuple[Value, Report]:
@@ -96,7 +98,9 @@ def key_name(key: str) -> str:
 
 
 def _append(section: Value, key: str, item: Value) -> None:
-    section[key] = [*(section[key] or ()), item]
+    if section[key] is None:
+        section[key] = []
+    section[key].append(item)
 
 
 def _of(type_: str, source: Value, **renamed: str) -> Value:
@@ -114,8 +118,9 @@ def _ignition(source: Value, root: Tree | None, out: Value, report: Report) -> N
     timeouts = source["timeouts"]
     out["timeouts"] = {"httpResponseHeaders": timeouts["http_response_headers"], "httpTotal": timeouts["http_total"]}
     config = child(root, "ignition", "config")
+    appended = child(config, "append")
     for index, reference in enumerate(source["config"]["append"] or ()):
-        if _is_url(reference["source"], child(config, "append", index, "source"), report):
+        if _is_url(reference["source"], child(appended, index, "source"), report):
             _append(out["config"], "append", _reference("ConfigReference", reference))
     replacement = source["config"]["replace"]
     if replacement is not None and _is_url(replacement["source"], child(config, "replace", "source"), report):
@@ -142,11 +147,12 @@ def _verification(source: Value) -> Value:
 
 def _disks(disks: list[Value] | None, root: Tree | None, report: Report) -> list[Value]:
     converted = []
+    nodes = child(root, "storage", "disks")
     for index, disk in enumerate(disks or ()):
         new = _of("Disk", disk)
+        parts = child(nodes, index, "partitions")
         for number, partition in enumerate(disk["partitions"] or ()):
-            node = child(root, "storage", "disks", index, "partitions", number)
-            sizes = _dimensions(partition, node, report)
+            sizes = _dimensions(partition, child(parts, number), report)
             if sizes is not None:
                 _append(new, "partitions", {**_partition(partition), **sizes})
         converted.append(new)
@@ -191,20 +197,27 @@ def _bytes(text: str) -> int:
 
 
 def _bytes_in(text: str, units: dict[str, int]) -> int:
-    rest = text[1:] if text[0] in "+-" else text
-    if rest == "0":
+    start = 1 if text[0] in "+-" else 0
+    if text[start:] == "0":
         return 0
-    total = 0.0
-    while True:
-        part = _SIZE_PART.match(rest)
-        if part is None:
+    total, position = 0.0, start
+    while position < len(text) or position == start:
+        part = _SIZE_PART.match(text, position)
+        if part is None or any(map(_is_too_long, part["number"].split("."))):
             raise ValueError(f"units: invalid {text}")
         if part["unit"] not in units:
             raise ValueError(f"units: unknown unit {part['unit']} in {text}")
         total += float(part["number"]) * 2 ** units[part["unit"]]
-        rest = rest[part.end() :]
-        if not rest:
-            return int(-total if text[0] == "-" else total)
+        position = part.end()
+    total = -total if text[0] == "-" else total
+    if not -(2**63) <= total < 2**63:
+        raise ValueError("units: overflow parsing unit")
+    return int(total)
+
+
+def _is_too_long(digits: str) -> bool:
+    digits = digits.lstrip("0")
+    return len(digits) > 19 or int(digits[:-1] or 0) >= _LAST_DIGITS
 
 
 def _files(files: list[Value] | None, nodes: Tree | None, report: Report) -> list[Value]:

@@ -1,7 +1,8 @@
 """YAML into the types of a Container Linux Config, with the rules of the transpiler's decoder, gopkg.in/yaml.v3.
 
 A document becomes a tree that knows line and column of everything, and the tree a value of plain dicts, with Go's zero values for what
-is not there.  Errors have that decoder's words.
+is not there.  Errors have that decoder's words.  Its limits are kept, and narrower ones: what is larger than they allow would fit into
+no Secret.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import Any
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery import libyaml
 from slipway.api.machinery.fieldpath import quoted
+from slipway.api.machinery.yamllimits import MAX_DEPTH, too_many_aliased
 from slipway.api.machinery.yamlscalar import is_timestamp
 from slipway.fleet.bootstrap.ignition.clc.gostructs import Struct, element, is_pointer, is_slice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _PREFIX = "tag:yaml.org,2002:"
 _TRUE = ("y", "Y", "yes", "Yes", "YES", "on", "On", "ON")
@@ -31,6 +38,11 @@ _KNOWN: dict[str, tuple[str, Any]] = {
 _INTEGER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _RESOLVABLE = ("", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp")
+# A document of 32 kB, the longest that the API takes, has not a third of these; aliases can make more of it.
+_MOST_VALUES, _MOST_CHARACTERS = 50_000, 2**20
+# Types end, and with them all that is nested; merges do not.
+_MERGES_WITHIN = 100
+_LISTED = 100
 _CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -39,7 +51,7 @@ class YAMLError(Exception):
 
 
 class Tree:
-    """A node of a document; lines and columns count from 1.  An alias has a target and nothing else."""
+    """A node of a document; lines and columns count from 1.  An alias has a target, and its anchor's name as the text."""
 
     __slots__ = ("column", "items", "line", "pairs", "tag", "target", "text")
 
@@ -54,6 +66,11 @@ class Tree:
     def is_scalar(self) -> bool:
         return self.pairs is None and self.items is None and self.target is None
 
+    @property
+    def identity(self) -> tuple[bool, bool, bool, str]:
+        """What two keys of a mapping may not share: the kind of the node and its text."""
+        return self.pairs is None, self.items is None, self.target is None, self.text
+
 
 def parse(text: str) -> Tree | None:
     """The tree of the first document, or None where there is none."""
@@ -66,7 +83,7 @@ def parse(text: str) -> Tree | None:
         parser.get_event()
         if isinstance(parser.get_event(), parsing.events.StreamEndEvent):
             return None
-        root = _tree(parser, parsing.events, {})
+        root = _tree(parser, parsing.events, {}, 0)
         parser.get_event()
     except parsing.error.MarkedYAMLError as error:
         raise _syntax_error(error) from None
@@ -81,12 +98,12 @@ def _syntax_error(error: Any) -> YAMLError:
     return YAMLError(f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}")
 
 
-def _tree(parser: Any, events: Any, anchors: dict[str, Tree], event: Any = None) -> Tree:
+def _tree(parser: Any, events: Any, anchors: dict[str, Tree], depth: int, event: Any = None) -> Tree:
     event = event or parser.get_event()
     mark = event.start_mark
     node = Tree(mark.line + 1, mark.column + 1)
     if isinstance(event, events.AliasEvent):
-        node.target = anchors.get(event.anchor)
+        node.target, node.text = anchors.get(event.anchor), event.anchor
         if node.target is None:
             raise YAMLError(f"yaml: unknown anchor '{event.anchor}' referenced")
         return node
@@ -99,9 +116,11 @@ def _tree(parser: Any, events: Any, anchors: dict[str, Tree], event: Any = None)
         if not node.tag:
             node.tag = resolve("", event.value)[0] if event.implicit[0] else "!!str"
         return node
+    if depth == MAX_DEPTH:
+        raise YAMLError(f"yaml: line {node.line}: exceeded max depth of {MAX_DEPTH}")
     children = []
     while not isinstance(following := parser.get_event(), events.CollectionEndEvent):
-        children.append(_tree(parser, events, anchors, following))
+        children.append(_tree(parser, events, anchors, depth + 1, following))
     if isinstance(event, events.MappingStartEvent):
         node.tag = node.tag or "!!map"
         node.pairs = list(zip(children[::2], children[1::2], strict=True))
@@ -127,39 +146,53 @@ def _resolve_plain(tag: str, text: str) -> tuple[str, Any]:
     if text in _KNOWN:
         return _KNOWN[text]
     if text[0] == "." and _FLOAT.match(text):
-        return "!!float", float(text)
+        return _finite(text, text)
     if text[0] not in "+-0123456789":
         return "!!str", text
     if tag in ("", "!!timestamp") and is_timestamp(text):
         return "!!timestamp", text
     plain = text.replace("_", "")
     integer = _INTEGER.match(plain)
-    if integer is not None:
+    # A decimal of more than 20 digits fits no integer type, and int() refuses very long ones.
+    if integer is not None and len(integer[5] or "") <= 20:
         sign, *digits = integer.groups()
         value = next(int(group, base) for group, base in zip(digits, (16, 2, 8, 10), strict=True) if group is not None)
         value = -value if sign == "-" else value
         if -(2**63) <= value < 2**64:
             return "!!int", value
-    return ("!!float", float(plain)) if _FLOAT.match(plain) else ("!!str", text)
+    return _finite(plain, text) if _FLOAT.match(plain) else ("!!str", text)
+
+
+def _finite(number: str, text: str) -> tuple[str, Any]:
+    # Go's ParseFloat fails on what is too large for a float64, and the scalar stays a string.
+    value = float(number)
+    return ("!!str", text) if value in (float("inf"), float("-inf")) else ("!!float", value)
 
 
 class Decoder:
     """Decodes one document; what does not fit is collected, as a decoder of Go collects it."""
 
     def __init__(self) -> None:
-        self.mismatches: list[str] = []
+        self._mismatches: list[str] = []
+        self._unlisted = 0
+        self._open_aliases: set[int] = set()
+        self._decoded = self._from_aliases = self._characters = self._merges = 0
 
     def document(self, root: Tree | None, struct: Struct) -> dict[str, Any]:
         value = struct.zero()
         if root is not None:
             self._value(root, struct.name, struct, value)
-        if self.mismatches:
-            raise YAMLError("yaml: unmarshal errors:\n  " + "\n  ".join(self.mismatches))
+        if self._mismatches:
+            more = [f"and {self._unlisted} more"] if self._unlisted else []
+            raise YAMLError("yaml: unmarshal errors:\n  " + "\n  ".join([*self._mismatches, *more]))
         return value
 
     def _value(self, node: Tree, type_: str, struct: Struct, old: Any) -> tuple[Any, bool]:
         """The value of a node in the place of ``old``, and whether there is one."""
-        node = node.target or node
+        self._count(node)
+        if node.target is not None:
+            with self._inside(node):
+                return self._value(node.target, type_, struct, old)
         if node.is_scalar and resolve(node.tag, node.text)[1] is None:
             return (None, True) if is_pointer(type_) or is_slice(type_) else (old, False)
         if is_pointer(type_):
@@ -181,7 +214,6 @@ class Decoder:
         return [value for value, good in decoded if good], True
 
     def _struct(self, node: Tree, struct: Struct, into: dict[str, Any], merged: set[str] | None = None) -> bool:
-        node = node.target or node
         if node.pairs is None:
             self._mismatch(node, _name(struct.name))
             return False
@@ -201,22 +233,59 @@ class Decoder:
             if field is not None:
                 into[name] = self._value(value, field.type, struct, into[name])[0]
         if merging is not None:
-            self._merge(merging, struct, into, {key.text for key, _ in node.pairs} if merged is None else merged)
+            self._merge(merging, struct, into, {(key.target or key).text for key, _ in node.pairs} if merged is None else merged)
         return True
 
     def _merge(self, node: Tree, struct: Struct, into: dict[str, Any], merged: set[str]) -> None:
+        self._merges += 1
+        if self._merges > _MERGES_WITHIN:
+            raise YAMLError(f"yaml: line {node.line}: more than {_MERGES_WITHIN} merges within each other")
         for source in node.items if node.items is not None else [node]:
-            if (source.target or source).pairs is None:
+            mapping = source.target or source
+            if mapping.pairs is None:
                 raise YAMLError("yaml: map merge requires map or sequence of maps as the value")
-            self._struct(source, struct, into, merged)
+            self._count(source)
+            with self._inside(source):
+                self._count(mapping)
+                self._struct(mapping, struct, into, merged)
+        self._merges -= 1
+
+    @contextmanager
+    def _inside(self, node: Tree) -> Iterator[None]:
+        """Reading what an alias stands for; other nodes are read as they are."""
+        if node.target is None:
+            yield
+            return
+        if id(node) in self._open_aliases:
+            raise YAMLError(f"yaml: anchor '{node.text}' value contains itself")
+        self._open_aliases.add(id(node))
+        yield
+        self._open_aliases.discard(id(node))
+
+    def _count(self, node: Tree) -> None:
+        self._decoded += 1
+        self._from_aliases += bool(self._open_aliases)
+        self._characters += len(node.text)
+        if too_many_aliased(self._decoded, self._from_aliases):
+            raise YAMLError("yaml: document contains excessive aliasing")
+        if self._decoded > _MOST_VALUES or self._characters > _MOST_CHARACTERS:
+            most = f"{_MOST_VALUES} values or {_MOST_CHARACTERS} characters"
+            raise YAMLError(f"yaml: line {node.line}: with its aliases the document has more than {most}")
 
     def _has_duplicates(self, pairs: list[tuple[Tree, Tree]]) -> bool:
-        found = len(self.mismatches)
-        for index, (first, _) in enumerate(pairs):
-            for second, _ in pairs[index + 1 :]:
-                if first.is_scalar and second.is_scalar and first.text == second.text:
-                    self.mismatches.append(f"line {second.line}: mapping key {quoted(second.text)} already defined at line {first.line}")
-        return len(self.mismatches) > found
+        """Whether a key stands twice.  Every pair of equal keys is an error, as in Go; those past the listed ones are only counted."""
+        places: dict[object, list[int]] = {}
+        for key, _ in pairs:
+            places.setdefault(key.identity, []).append(key.line)
+        if len(places) == len(pairs):
+            return False
+        found = [
+            f"line {line}: mapping key {quoted(key.text)} already defined at line {first}"
+            for key, first, line in islice(_equal_keys(pairs, places), _LISTED - len(self._mismatches))
+        ]
+        self._mismatches += found
+        self._unlisted += sum(len(lines) * (len(lines) - 1) // 2 for lines in places.values()) - len(found)
+        return True
 
     def _scalar(self, node: Tree, type_: str, old: Any) -> tuple[Any, bool]:
         if not node.is_scalar:
@@ -241,7 +310,19 @@ class Decoder:
         value = ""
         if node.tag not in ("!!seq", "!!map"):
             value = f" `{_first_bytes(node.text)}`"
-        self.mismatches.append(f"line {node.line}: cannot unmarshal {node.tag}{value} into {type_}")
+        if len(self._mismatches) < _LISTED:
+            self._mismatches.append(f"line {node.line}: cannot unmarshal {node.tag}{value} into {type_}")
+        else:
+            self._unlisted += 1
+
+
+def _equal_keys(pairs: list[tuple[Tree, Tree]], places: Mapping[object, list[int]]) -> Iterator[tuple[Tree, int, int]]:
+    """Each key that stands again further on, its line, and the line of the other one."""
+    passed = dict.fromkeys(places, 0)
+    for key, _ in pairs:
+        passed[key.identity] += 1
+        for line in islice(places[key.identity], passed[key.identity], None):
+            yield key, key.line, line
 
 
 def _name(type_: str) -> str:
