@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.kube.proxies import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +30,11 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """Believe any certificate.  Only the discovery by token does so: what it is told is signed with the token."""
     proxy_url: str = ""
     """Instead of the proxy of the environment."""
+
+    @property
+    def shown(self) -> str:
+        """The server as messages name it: what somebody put before an @ in its address is nobody else's business."""
+        return redacted(self.server)
 
 
 def from_kubeconfig(document: Mapping[str, Any], read: Callable[[str], bytes], *, source: str, context: str = "") -> Connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.kube.proxies import redacted
 from slipway.node import clusterinfo, discovery, kubeconfig, waiting
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def discover(path: str, host: Host, progress: Progress, timeout: float) -> Docum
     known_server, known_ca = discovery.only_cluster(kubeconfig.load(str(text).encode(), "the cluster-info ConfigMap"))
     if server != known_server:
         progress.warn(
-            f'[discovery] the API Server endpoint "{server}" in use is different from the endpoint "{known_server}" '
+            f'[discovery] the API Server endpoint "{redacted(server)}" in use is different from the endpoint "{redacted(known_server)}" '
             "which defined in the cluster-info ConfigMap"
         )
     if not ca and known_ca:
@@ -109,7 +110,7 @@ def _cluster_info(connection: Connection, host: Host, progress: Progress, timeou
         nonlocal told, found
         try:
             found = client.get("v1", "ConfigMap", clusterinfo.NAME, clusterinfo.NAMESPACE)
-            problem = "" if found is not None else f"{connection.server} has no ConfigMap cluster-info"
+            problem = "" if found is not None else f"{connection.shown} has no ConfigMap cluster-info"
         except ForbiddenError:
             progress.warn(
                 "[discovery] Could not access the cluster-info ConfigMap for refreshing the cluster-info information, "
@@ -119,9 +120,9 @@ def _cluster_info(connection: Connection, host: Host, progress: Progress, timeou
         except UntrustedError as error:
             from slipway.node import trust
 
-            raise trust.distrust(error.message, connection.server, connection.ca, host.now()) from error
+            raise trust.distrust(error.message, connection.shown, connection.ca, host.now()) from error
         except UnauthorizedError as error:
-            raise OperatorError(f"{connection.server} does not know the credentials of the discovery file: {error.message}") from error
+            raise OperatorError(f"{connection.shown} does not know the credentials of the discovery file: {error.message}") from error
         except (UnreachableError, ApiError) as error:
             problem = error.message
         if problem and problem != told:

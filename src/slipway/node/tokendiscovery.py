@@ -102,7 +102,7 @@ def _fetch(connection: Connection, host: Host) -> dict[str, str]:
     except UntrustedError as error:
         from slipway.node import trust
 
-        raise trust.distrust(f"{failed}: {error.message}", connection.server, connection.ca, host.now()) from error
+        raise trust.distrust(f"{failed}: {error.message}", connection.shown, connection.ca, host.now()) from error
     except UnreachableError as error:
         raise NotYetError(f"{failed}: {error.message}", f"the API server: {error.message}") from error
     except ApiError as error:
@@ -111,7 +111,7 @@ def _fetch(connection: Connection, host: Host) -> dict[str, str]:
     finally:
         client.close()
     if found is None:
-        missing = f"{connection.server} has no ConfigMap cluster-info in the namespace {clusterinfo.NAMESPACE}"
+        missing = f"{connection.shown} has no ConfigMap cluster-info in the namespace {clusterinfo.NAMESPACE}"
         raise NotYetError(f"{failed}: {missing}", f"the cluster-info ConfigMap: {missing}")
     data = found.get("data")
     return data if isinstance(data, dict) else {}
