@@ -136,6 +136,11 @@ def test_discovery_believes_any_certificate(serve: Serve) -> None:
     assert get(Client(Connection(server=server.url, insecure=True), environment={})) is not None
 
 
+def test_a_server_is_not_to_be_verified_and_believed_anyway(serve: Serve) -> None:
+    with pytest.raises(OperatorError, match=r"verified with a CA certificate and is not to be verified"):
+        client(serve(json_answer(CONFIG_MAP)), insecure=True)
+
+
 def test_a_refused_connection_may_be_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
