@@ -5,6 +5,7 @@ What is expected is what Verify of Go 1.26 said about the same certificates.
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from kube import authorities
 from kube.authorities import Case
 
+import slipway
 from slipway.kube import tls
 
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
@@ -92,3 +94,10 @@ def test_a_client_is_judged_as_a_server_is() -> None:
     flags = tls.server_context(made.shown, made.key, "the server's certificate").verify_flags
     assert not flags & ssl.VERIFY_X509_STRICT
     assert flags & ssl.VERIFY_X509_PARTIAL_CHAIN
+
+
+def test_no_other_module_goes_by_the_defaults_of_python() -> None:
+    made_elsewhere = re.compile(r"SSLContext\(|create_default_context|_create_\w+_context|urlopen\((?!.*context=)|load_default_certs")
+    source = Path(slipway.__file__).parent
+    found = {str(path.relative_to(source)) for path in source.rglob("*.py") if made_elsewhere.search(path.read_text())}
+    assert found == {"kube/tls.py"}

@@ -104,3 +104,9 @@ def test_the_kubelet_is_the_only_client_named_after_its_node(tmp_path: Path) -> 
         "scheduler": "system:kube-scheduler",
     }
     assert all(kubeconfig.profile(spec, config).usages == (CLIENT_AUTH,) for spec in kubeconfig.KUBECONFIGS)
+
+
+def test_data_is_text_in_base64_of_one_line_or_more() -> None:
+    assert kubeconfig.decoded("Y2\nE=\n", "the CA") == b"ca"
+    with pytest.raises(OperatorError, match="the CA must be text in base64"):
+        kubeconfig.decoded(5555, "the CA")
