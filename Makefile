@@ -1,28 +1,31 @@
-# The commands of the project.  Every target starts from `make install`, which makes .venv and everything in it.
-PYTHON ?= python3.11
-BIN := .venv/bin
-DEV := .venv-dev/bin
+# The commands of the project.  Every target starts from `make install`, which makes .venv and everything in it, with the newest Python on
+# PATH that is supported.  Another one goes beside it: make test PYTHON=python3.12 VENV=.venv-3.12
+PYTHON ?= $(shell tools/find-python)
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEV := $(VENV)-dev/bin
 
 .PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab bench-clusters bench-bootstrap golden lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
-install: .venv/.installed
+install: $(VENV)/.installed
 
-.venv/.installed: requirements.lock pyproject.toml
-	$(call make-venv,.venv,requirements.lock)
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(call make-venv,$(VENV),requirements.lock)
 
 # The same and the developers' tools.  They are apart because a program starts slower with more packages around it.
-install-dev: install .venv-dev/.installed
+install-dev: install $(VENV)-dev/.installed
 
-.venv-dev/.installed: requirements-dev.lock pyproject.toml
-	$(call make-venv,.venv-dev,requirements-dev.lock)
+$(VENV)-dev/.installed: requirements-dev.lock pyproject.toml
+	$(call make-venv,$(VENV)-dev,requirements-dev.lock)
 
-# setuptools comes with venv, and a .pth file of its costs every start of every program a few milliseconds.
+# Before 3.12 setuptools comes with venv, and a .pth file of its costs every start of every program a few milliseconds.
 define make-venv
-	$(PYTHON) -m venv $(1)
+	$(eval PYTHON := $(or $(PYTHON),$(error no Python to work with)))
+	$(PYTHON) -m venv --clear $(1)
 	$(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(2)
 	$(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	$(1)/bin/pip uninstall --quiet --yes setuptools
+	$(1)/bin/pip uninstall --quiet --quiet --yes setuptools
 	$(1)/bin/python -m compileall -q src
 	touch $@
 endef
@@ -72,13 +75,18 @@ bench-bootstrap: install-dev
 	$(DEV)/python tests/bench/runtime.py
 	$(DEV)/python tests/bench/bootstrap.py $(ARGS)
 
-# Pins every dependency with its hashes; no address of a package index gets into the files.
+# Pins every dependency with its hashes; no address of a package index gets into the files.  The oldest Python needs the most packages,
+# so it is the one that chooses them, and there must be a wheel of each for the others.
 LOCK := .lock-venv/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-options --no-header pyproject.toml
 lock:
-	$(PYTHON) -m venv .lock-venv
+	$$(tools/find-python 3.11) -m venv --clear .lock-venv
 	.lock-venv/bin/pip install --quiet pip-tools
 	$(LOCK) --extra install --output-file requirements.lock
 	$(LOCK) --extra install --extra dev --output-file requirements-dev.lock
+	for version in $$(tools/find-python --supported); do \
+	  .lock-venv/bin/pip install --quiet --disable-pip-version-check --dry-run --target .lock-venv/none --python-version $$version \
+	    --only-binary :all: --require-hashes -r requirements-dev.lock || exit 1; \
+	done
 	rm -rf .lock-venv
 
 # What the real programs do, recorded for the tests: needs root and Go, and builds four kubeadms when the cache has none.
@@ -87,4 +95,4 @@ golden: install-dev
 	for recorder in tests/oracles/*_record.py tests/oracles/history/record_types.py; do $(DEV)/python $$recorder || exit 1; done
 
 clean:
-	rm -rf .venv .venv-dev
+	rm -rf $(VENV) $(VENV)-dev

@@ -6,6 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes is a matter of what else the machine does.
+settings.register_profile("slipway", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("slipway")
 
 # What a test module says about where its expectations come from, and what that is called in the report.
 _ORACLES = {

@@ -69,7 +69,11 @@ def test_data_comes_before_a_file_and_a_token_before_its_file() -> None:
     ("cluster", "user", "message"),
     [
         ({"server": ""}, {}, 'the kubeconfig file /etc/kubernetes/admin.conf has no server for the cluster "b"'),
-        ({"server": "https://h", "certificate-authority-data": "?"}, {}, "certificate-authority-data in the kubeconfig file"),
+        (
+            {"server": "https://h", "certificate-authority-data": "?"},
+            {},
+            'certificate-authority-data of the cluster "b" in the kubeconfig file',
+        ),
         (
             {"server": "https://h"},
             {"client-key": "/none"},
@@ -82,6 +86,87 @@ def test_an_error_names_the_file_and_the_field(cluster: dict[str, Any], user: di
     with pytest.raises(OperatorError) as caught:
         connection(cluster, user)
     assert message in caught.value.message
+
+
+# What client-go 0.35.4 does not load ("cannot unmarshal … into Go struct field …"): a guess would be about trust or identity.
+@pytest.mark.parametrize(
+    ("cluster", "user", "message"),
+    [
+        (
+            {"insecure-skip-tls-verify": "false"},
+            {},
+            'of the cluster "b" in the kubeconfig file FILE must be true or false, without quotes, and is text',
+        ),
+        (
+            {"insecure-skip-tls-verify": "true"},
+            {},
+            'of the cluster "b" in the kubeconfig file FILE must be true or false, without quotes, and is text',
+        ),
+        ({"insecure-skip-tls-verify": 1}, {}, 'of the cluster "b" in the kubeconfig file FILE must be true or false, and is a number'),
+        ({"tls-server-name": 5}, {}, 'of the cluster "b" in the kubeconfig file FILE must be text, and is a number: put it in quotes'),
+        ({"proxy-url": ["http://p"]}, {}, 'of the cluster "b" in the kubeconfig file FILE must be text, and is a list'),
+        ({"server": {}}, {}, 'of the cluster "b" in the kubeconfig file FILE must be text, and is a mapping'),
+        (
+            {"certificate-authority": 5},
+            {},
+            'of the cluster "b" in the kubeconfig file FILE must be text, and is a number: put it in quotes',
+        ),
+        (
+            {"certificate-authority-data": 5555},
+            {},
+            'of the cluster "b" in the kubeconfig file FILE must be text, and is a number: put it in quotes',
+        ),
+        ({}, {"token": 12345}, 'of the user "a" in the kubeconfig file FILE must be text, and is a number: put it in quotes'),
+        ({}, {"token": True}, 'of the user "a" in the kubeconfig file FILE must be text, and is a boolean: put it in quotes'),
+        ({}, {"tokenFile": 5}, 'of the user "a" in the kubeconfig file FILE must be text, and is a number: put it in quotes'),
+        ({}, {"client-key-data": False}, 'of the user "a" in the kubeconfig file FILE must be text, and is a boolean: put it in quotes'),
+    ],
+)
+def test_a_field_of_another_type_is_refused_and_its_value_not_told(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        connection({"server": "https://h", **cluster}, user)
+    (field,) = {**cluster, **user}
+    assert caught.value.message == f"{field} {message.replace('FILE', SOURCE)}"
+
+
+@pytest.mark.parametrize("trust", [{"certificate-authority-data": data("ca")}, {"certificate-authority": "/etc/kubernetes/pki/ca.crt"}])
+def test_a_ca_and_no_verification_exclude_each_other(trust: dict[str, str]) -> None:
+    with pytest.raises(OperatorError) as caught:
+        connection({"server": "https://h", "insecure-skip-tls-verify": True, **trust}, {})
+    assert caught.value.message == (
+        'insecure-skip-tls-verify of the cluster "b" in the kubeconfig file /etc/kubernetes/admin.conf is true, and there is a '
+        "certificate-authority as well: remove insecure-skip-tls-verify so that the server is verified with it"
+    )
+
+
+@pytest.mark.parametrize(("value", "insecure"), [(True, True), (False, False), (None, False)])
+def test_verification_is_off_only_where_the_file_says_so(value: bool | None, insecure: bool) -> None:
+    made = connection({"server": "https://h", "insecure-skip-tls-verify": value, "certificate-authority-data": ""}, {"token": None})
+    assert (made.insecure, made.token) == (insecure, "")
+
+
+def test_data_may_be_broken_into_lines() -> None:
+    assert connection({"server": "https://h", "certificate-authority-data": "Y2\r\nE=\n"}, {}).ca == b"ca"
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"clusters": {"b": {}}}, "clusters in the kubeconfig file /etc/kubernetes/admin.conf must be a list, and is a mapping"),
+        (
+            {"users": [{"name": "a", "user": "me"}]},
+            'the user "a" of the kubeconfig file /etc/kubernetes/admin.conf must be a mapping, and is text',
+        ),
+        (
+            {"current-context": 5},
+            "current-context in the kubeconfig file /etc/kubernetes/admin.conf must be text, and is a number: put it in quotes",
+        ),
+    ],
+)
+def test_an_entry_of_another_shape_is_refused(broken: dict[str, Any], message: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        from_kubeconfig({**document({"server": "https://h"}, {}), **broken}, str.encode, source=SOURCE)
+    assert caught.value.message == message
 
 
 def test_another_context_may_be_chosen_and_must_be_there() -> None:

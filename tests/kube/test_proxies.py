@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
+from slipway.api.machinery.errors import OperatorError
 from slipway.kube import proxies
 
 NO_PROXY = (
@@ -61,3 +64,41 @@ def test_an_exception_may_be_for_one_port() -> None:
 
 def test_without_a_proxy_every_connection_is_direct() -> None:
     assert proxies.proxy_for("a.example", {"HTTP_PROXY": "http://p"}) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://proxy:3128", "http://proxy:3128"),
+        ("http://user:secret@proxy:3128", "http://xxxxx@proxy:3128"),
+        ("http://secret@proxy:3128/path", "http://xxxxx@proxy:3128/path"),
+        ("user:secret@proxy:3128", "xxxxx@proxy:3128"),
+        ("http://user:se@cr/et@proxy", "http://xxxxx@proxy"),
+        ("http://user:secret://@proxy", "http://xxxxx@proxy"),
+    ],
+)
+def test_user_name_and_password_are_not_shown(url: str, shown: str) -> None:
+    assert proxies.redacted(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("https://user:hunter2@proxy:3128", 'the proxy "https://xxxxx@proxy:3128", and only http:// proxies are supported'),
+        ("user:hunter2@proxy:3128", 'the proxy "xxxxx@proxy:3128", and only http:// proxies are supported'),
+        ("http://user:hun/ter2@proxy:3128", 'the proxy "http://xxxxx@proxy:3128", which is not a URL of the form http://host:port'),
+        ("http://user:hunter2@proxy:99999", 'the proxy "http://xxxxx@proxy:99999", which is not a URL of the form http://host:port'),
+        ("http://user:hunter2@[::1", 'the proxy "http://xxxxx@[::1", which is not a URL of the form http://host:port'),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url: str, message: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        proxies.parse(url, "https://api:6443")
+    assert caught.value.message == f"connections to https://api:6443 go through {message}"
+    assert "hun" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_proxy_is_told_who_asks() -> None:
+    made = proxies.parse("http://us%65r:p%40ss@[2001:db8::1]:3128", "https://api:6443")
+    assert (made.host, made.port) == ("2001:db8::1", 3128)
+    assert made.headers == {"Proxy-Authorization": "Basic dXNlcjpwQHNz"}

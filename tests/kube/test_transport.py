@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -132,7 +133,12 @@ def test_a_certificate_that_proves_nothing_is_not_worth_another_try(serve: Serve
 
 def test_discovery_believes_any_certificate(serve: Serve) -> None:
     server = serve(json_answer(CONFIG_MAP), identity=leaf(authority(), ends=-0.5))
-    assert get(client(server, insecure=True)) is not None
+    assert get(Client(Connection(server=server.url, insecure=True), environment={})) is not None
+
+
+def test_a_server_is_not_to_be_verified_and_believed_anyway(serve: Serve) -> None:
+    with pytest.raises(OperatorError, match=r"verified with a CA certificate and is not to be verified"):
+        client(serve(json_answer(CONFIG_MAP)), insecure=True)
 
 
 def test_a_refused_connection_may_be_tried_again() -> None:
@@ -319,6 +325,24 @@ def test_a_proxy_is_asked_for_a_tunnel(serve: Serve) -> None:
         assert get(Client(connection, environment={"HTTPS_PROXY": proxy})) is not None
     assert asked[0].startswith(b"CONNECT api.example.com:6443 HTTP/1.")
     assert b"Proxy-Authorization: Basic dXNlcjpzZWNyZXQ=\r\n" in asked[0]
+
+
+@pytest.mark.parametrize("kubeconfig", [True, False])
+def test_a_proxy_that_does_not_answer_is_named_without_its_password(kubeconfig: bool) -> None:
+    proxy = "http://user:secret@127.0.0.1:1"
+    connection = Connection(server="https://me:hidden@api.example.com:6443", ca=CA.certificate, proxy_url=proxy if kubeconfig else "")
+    with pytest.raises(errors.UnreachableError) as caught:
+        get(Client(connection, environment={"HTTPS_PROXY": proxy}))
+    assert caught.value.message == (
+        "cannot reach https://xxxxx@api.example.com:6443 through the proxy http://xxxxx@127.0.0.1:1: Connection refused"
+    )
+
+
+@pytest.mark.parametrize("server", ["http://me:hidden@h:6443", "https://me:hidden@h:99999", "https://me:hid/den@h:6443"])
+def test_a_server_that_is_no_address_is_named_without_its_password(server: str) -> None:
+    with pytest.raises(OperatorError, match=r'^the server "https?://xxxxx@h:') as caught:
+        Client(Connection(server=server), environment={})
+    assert "hid" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_this_machine_is_reached_without_a_proxy(serve: Serve) -> None:

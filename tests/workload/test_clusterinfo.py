@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from base64 import b64encode
 
 import pytest
+from kube import authorities
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
@@ -43,3 +46,10 @@ def test_a_pin_is_the_hash_of_the_public_key() -> None:
 
 def test_every_certificate_of_a_bundle_has_a_pin() -> None:
     assert len(clusterinfo.public_key_pins(imagined.CA_CERTIFICATE.encode() * 2)) == 2
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_a_ca_of_cluster_api_with_the_serial_number_zero_has_a_pin_without_a_warning() -> None:
+    program = "import sys; from slipway.node import clusterinfo; print(clusterinfo.public_key_pins(sys.stdin.buffer.read())[0][:7])"
+    done = subprocess.run([sys.executable, "-c", program], input=authorities.cluster_api().trusted, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"sha256:\n", b"")

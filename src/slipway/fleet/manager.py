@@ -41,7 +41,7 @@ async def _run(connection: Connection, settings: Settings) -> None:
     stop = asyncio.Event()
     _hear_signals(stop)
     manager = build(connection, settings)
-    log.info("Starting", extra=logs.fields(version=__version__, controllers=list(settings.controllers), server=connection.server))
+    log.info("Starting", extra=logs.fields(version=__version__, controllers=list(settings.controllers), server=connection.shown))
     await manager.run(stop)
 
 

@@ -14,9 +14,9 @@ def fetch(url: str, *, ca: str, identity: tuple[str, str] | None, timeout: float
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme == "https":
-        import ssl
+        from slipway.credentials import tls
 
-        context = ssl.create_default_context(cafile=ca or None)
+        context = tls.trusting(file=ca)
         if identity is not None:
             context.load_cert_chain(*identity)
         connection: HTTPConnection = HTTPSConnection(host, parts.port, timeout=timeout, context=context)

@@ -19,9 +19,10 @@ from yarl import URL
 
 from slipway import __version__
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import proxies, tls
+from slipway.credentials import tls
+from slipway.kube import proxies
 from slipway.kube.errors import SilentError, UnreachableError, UntrustedError
-from slipway.kube.transport import distrust, proxy_headers
+from slipway.kube.transport import distrust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,24 +50,25 @@ class AsyncTransport:
     def __init__(self, connection: Connection, *, user_agent: str, timeout: float, environment: Mapping[str, str] | None = None) -> None:
         self._connection = connection
         self._timeout = timeout
-        address = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
         try:
+            address = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
             port = address.port or (80 if address.scheme == "http" else 443)
         except ValueError:
-            raise OperatorError(f'the server "{connection.server}" has a port that is no number from 1 to 65535') from None
+            raise OperatorError(
+                f'the server "{connection.shown}" is not an address of the form https://host:port, port 1 to 65535'
+            ) from None
         self._host = address.hostname or ""
         if address.scheme not in ("https", "http") or not self._host:
-            raise OperatorError(f'the server "{connection.server}" is not an address of the form https://host:port')
+            raise OperatorError(f'the server "{connection.shown}" is not an address of the form https://host:port')
         bracketed = f"[{self._host}]" if ":" in self._host else self._host
         self.host = f"{bracketed}:{port}"
         self._base = f"{address.scheme}://{self.host}{address.path.rstrip('/')}"
         environment = os.environ if environment is None else environment
-        self._proxy = connection.proxy_url or (proxies.proxy_for(self._host, environment, port) or "" if address.scheme == "https" else "")
-        if self._proxy and urlsplit(self._proxy).scheme not in ("http", ""):
-            raise OperatorError(f'connections to {connection.server} go through the proxy "{self._proxy}", and only http:// is supported')
+        proxy_url = connection.proxy_url or (proxies.proxy_for(self._host, environment, port) if address.scheme == "https" else None)
+        self._proxy = proxies.parse(proxy_url, connection.shown) if proxy_url else None
         self._context = (
             tls.client_context(
-                connection.server,
+                connection.shown,
                 ca=connection.ca,
                 certificate=connection.client_certificate,
                 key=connection.client_key,
@@ -107,7 +109,7 @@ class AsyncTransport:
         try:
             return await response.content.readany()
         except TimeoutError as error:
-            raise SilentError(f"{self._connection.server} said nothing for {silence:g}s ({what})") from error
+            raise SilentError(f"{self._connection.shown} said nothing for {silence:g}s ({what})") from error
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, what, silence) from error
 
@@ -118,8 +120,8 @@ class AsyncTransport:
 
     def failure(self, error: Exception, what: str, seconds: float) -> UnreachableError:
         """What an exception of aiohttp means to the person who reads about it."""
-        server = self._connection.server
-        through = f" through the proxy {self._proxy}" if self._proxy else ""
+        server = self._connection.shown
+        through = f" through the proxy {self._proxy.shown}" if self._proxy else ""
         if isinstance(error, aiohttp.ClientConnectorCertificateError) and isinstance(error.certificate_error, ssl.SSLCertVerificationError):
             return UntrustedError(f"{server} cannot be trusted: {distrust(error.certificate_error)}")
         if isinstance(error, TimeoutError):
@@ -153,7 +155,7 @@ class AsyncTransport:
         headers = {"Content-Type": content_type} if body is not None else {}
         if token := self._token.current():
             headers["Authorization"] = f"Bearer {token}"
-        proxy = urlsplit(self._proxy if "://" in self._proxy else f"http://{self._proxy}") if self._proxy else None
+        proxy = self._proxy
         return self._session.request(
             method,
             URL(self._base + path, encoded=True),
@@ -162,8 +164,8 @@ class AsyncTransport:
             timeout=timeout,
             allow_redirects=False,
             server_hostname=self._connection.tls_server_name or None,
-            proxy=f"http://{proxy.netloc.rpartition('@')[2]}" if proxy else None,
-            proxy_headers=proxy_headers(proxy.username, proxy.password) if proxy else None,
+            proxy=URL.build(scheme="http", host=proxy.host, port=proxy.port) if proxy else None,
+            proxy_headers=proxy.headers if proxy else None,
         )
 
     def _seen(self, status: int) -> None:

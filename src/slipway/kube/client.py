@@ -143,9 +143,7 @@ class Client:
         try:
             return Version.parse(found)
         except ValueError as error:
-            raise errors.ApiError(
-                f"{self.connection.server} does not tell its version: {error}", code=200, reason="InvalidAnswer"
-            ) from None
+            raise errors.ApiError(f"{self.connection.shown} does not tell its version: {error}", code=200, reason="InvalidAnswer") from None
 
     def close(self) -> None:
         self._transport.close()

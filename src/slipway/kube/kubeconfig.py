@@ -75,8 +75,10 @@ def named(kubeconfig: Document, kind: str, name: str) -> Document | None:
 
 
 def decoded(data: object, what: str) -> bytes:
-    """The bytes of a ``*-data`` field."""
+    """The bytes of a ``*-data`` field; the ends of lines in it are passed over, as Go does."""
+    if not isinstance(data, str | None):
+        raise OperatorError(f"{what} must be text in base64")
     try:
-        return b64decode(str(data or ""), validate=True)
+        return b64decode((data or "").replace("\r", "").replace("\n", ""), validate=True)
     except Base64Error as error:
         raise OperatorError(f"{what} is not base64: {error}") from error

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from slipway import __version__
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import proxies, tls
+from slipway.credentials import tls
+from slipway.kube import proxies
 from slipway.kube.errors import UnreachableError, UntrustedError
 
 if TYPE_CHECKING:
@@ -44,19 +45,22 @@ class Transport:
     def __init__(self, connection: Connection, *, timeout: float, environment: Mapping[str, str] | None = None) -> None:
         self._connection = connection
         self._timeout = timeout
-        address = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
         try:
+            address = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
             self._port = address.port or 443
         except ValueError:
-            raise OperatorError(f'the server "{connection.server}" has a port that is no number from 1 to 65535') from None
+            raise OperatorError(
+                f'the server "{connection.shown}" is not an address of the form https://host:port, port 1 to 65535'
+            ) from None
         self._host = address.hostname or ""
         self._prefix = address.path.rstrip("/")
         if address.scheme != "https" or not self._host:
-            raise OperatorError(f'the server "{connection.server}" is not an address of the form https://host:port')
+            raise OperatorError(f'the server "{connection.shown}" is not an address of the form https://host:port')
         environment = os.environ if environment is None else environment
-        self._proxy = connection.proxy_url or proxies.proxy_for(self._host, environment, self._port) or ""
+        proxy_url = connection.proxy_url or proxies.proxy_for(self._host, environment, self._port)
+        self._proxy = proxies.parse(proxy_url, connection.shown) if proxy_url else None
         self._context = tls.client_context(
-            connection.server,
+            connection.shown,
             ca=connection.ca,
             certificate=connection.client_certificate,
             key=connection.client_key,
@@ -121,17 +125,10 @@ class Transport:
             # Nothing was asked, so what there is to read is the server's farewell.
             wire.close()
         server_name = self._connection.tls_server_name or self._host
-        if not self._proxy:
+        if self._proxy is None:
             return _Wire(self._host, self._port, seconds, self._context, server_name), False
-        proxy = urlsplit(self._proxy)
-        if proxy.scheme not in ("http", "") or not proxy.hostname:
-            raise OperatorError(
-                f'connections to {self._connection.server} go through the proxy "{self._proxy}", and only http:// proxies are supported'
-            )
-        wire = _Wire(proxy.hostname, proxy.port or 80, seconds, self._context, server_name)
-        wire.set_tunnel(
-            f"[{self._host}]" if ":" in self._host else self._host, self._port, headers=proxy_headers(proxy.username, proxy.password)
-        )
+        wire = _Wire(self._proxy.host, self._proxy.port, seconds, self._context, server_name)
+        wire.set_tunnel(f"[{self._host}]" if ":" in self._host else self._host, self._port, headers=self._proxy.headers)
         return wire, False
 
     def _keep(self, answer: Answer) -> None:
@@ -145,8 +142,8 @@ class Transport:
         answer.wire.close()
 
     def _failure(self, error: Exception, what: str, timeout: float | None) -> OperatorError:
-        server = self._connection.server
-        through = f" through the proxy {self._proxy}" if self._proxy else ""
+        server = self._connection.shown
+        through = f" through the proxy {self._proxy.shown}" if self._proxy else ""
         if isinstance(error, ssl.SSLCertVerificationError):
             return UntrustedError(f"{server} cannot be trusted: {distrust(error)}")
         if isinstance(error, TimeoutError):
@@ -180,15 +177,6 @@ def _readable(sock: socket.socket) -> bool:
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
-    if user is None:
-        return {}
-    from base64 import b64encode
-    from urllib.parse import unquote
-
-    return {"Proxy-Authorization": "Basic " + b64encode(f"{unquote(user)}:{unquote(password or '')}".encode()).decode()}
 
 
 def distrust(error: ssl.SSLCertVerificationError) -> str:

@@ -14,6 +14,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import keys
 from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_VALIDITY, Profile
 from slipway.kube import kubeconfig
+from slipway.kube.proxies import redacted
 from slipway.node import paths
 from slipway.node.pki import store
 from slipway.workload import endpoints
@@ -240,7 +241,7 @@ def _check_existing(ctx: NodeContext, path: str, trusted: list[Certificate], url
             f"Total CA certificates found: {len(found)}"
         )
     if cluster.get("server") != url:
-        actual = cluster.get("server", "")
+        actual = redacted(str(cluster.get("server", "")))
         ctx.warn_once(f'a kubeconfig file "{path}" exists already but has an unexpected API Server URL: expected: {url}, got: {actual}')
 
 

@@ -236,6 +236,13 @@ def test_a_proxy_in_between_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_the_password_of_a_proxy_is_not_told(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, {"HTTPS_PROXY": "http://user:secret@proxy.example.com:3128"})
+    for direct in (proxies.direct("10.0.0.1"), proxies.direct_subnet("10.96.0.0/12")):
+        (warning,) = direct.find(machine).warnings
+        assert 'uses proxy "http://xxxxx@proxy.example.com:3128"' in warning
+
+
 def init_configuration(etcd: Etcd | None = None, *, address: str = "10.0.0.1", subnet: str = "10.96.0.0/12") -> InitConfiguration:
     return InitConfiguration(
         cluster=ClusterConfiguration(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ssl
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import msgspec
 
+from slipway.credentials import tls
 from slipway.embedded import errors
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
     from slipway.api.machinery.objects import Manifest
@@ -78,8 +79,5 @@ class WebhookCaller:
             # A bundle that rotates is a new one; the old ones are of no more use.
             if len(self._contexts) > 100:
                 self._contexts.clear()
-            context = ssl.create_default_context()
-            if bundle:
-                context = ssl.create_default_context(cadata=b64decode(bundle).decode())
-            self._contexts[bundle] = context
+            self._contexts[bundle] = tls.trusting(b64decode(bundle).decode())
         return self._contexts[bundle]

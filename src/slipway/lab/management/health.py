@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import ssl
 import time
 from http.client import HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.credentials import tls
 from slipway.kube import kubeconfig
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
     from pathlib import Path
 
@@ -72,7 +72,7 @@ def wait(endpoint: Endpoint, seconds: float, alive: Callable[[], bool], awaited:
 
 def client_of_files(ca: Path, certificate: Path, key: Path) -> ssl.SSLContext:
     """A client with a certificate that trusts one authority, from the files of a node."""
-    context = ssl.create_default_context(cafile=str(ca))
+    context = tls.trusting(file=str(ca))
     context.load_cert_chain(certificate, key)
     return context
 
@@ -84,21 +84,12 @@ def client_of_kubeconfig(path: Path) -> ssl.SSLContext:
     cluster = kubeconfig.named(config, "cluster", str(names.get("cluster"))) or {}
     user = kubeconfig.named(config, "user", str(names.get("user"))) or {}
     authority = kubeconfig.decoded(cluster.get("certificate-authority-data"), f"certificate-authority-data of {path}")
-    context = ssl.create_default_context(cadata=authority.decode())
-    pair = [kubeconfig.decoded(user.get(f"client-{part}-data"), f"client-{part}-data of {path}") for part in ("certificate", "key")]
-    # OpenSSL wants a file, and a private key is not to be written to a disk once more.
-    memory = os.memfd_create("client")
-    try:
-        os.write(memory, b"".join(pair))
-        context.load_cert_chain(f"/proc/self/fd/{memory}")
-    finally:
-        os.close(memory)
-    return context
+    certificate, key = (
+        kubeconfig.decoded(user.get(f"client-{part}-data"), f"client-{part}-data of {path}") for part in ("certificate", "key")
+    )
+    return tls.client_context(f"the server of {path}", ca=authority, certificate=certificate, key=key)
 
 
 def client_without_trust() -> ssl.SSLContext:
     """For a server whose certificate is made anew at each of its starts and known to nobody; the kubelet probes it like this."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+    return tls.client_context("a program of the control plane", insecure=True)

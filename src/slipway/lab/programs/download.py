@@ -10,6 +10,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.credentials import tls
 from slipway.lab.programs.cache import space_needed
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class _HTTPHandler(urllib.request.HTTPHandler):
 
 class _HTTPSHandler(urllib.request.HTTPSHandler):
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_HTTPSConnection, request)
+        return self.do_open(_HTTPSConnection, request, context=tls.trusting())
 
 
 def text(url: str) -> str:

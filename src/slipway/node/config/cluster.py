@@ -133,12 +133,13 @@ def node_name(host: Host, path: str = "") -> str:
 
 
 def _common_name(pem: bytes, path: str) -> str:
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
+
+    from slipway.credentials import x509
 
     try:
         # The certificate of the one who presents it comes first.
-        subject = x509.load_pem_x509_certificates(pem)[0].subject
+        subject = x509.parse(pem)[0].subject
     except ValueError as error:
         raise OperatorError(f"the client certificate of the kubeconfig file {path} cannot be read: {error}") from None
     return str(subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)

@@ -7,6 +7,7 @@ import urllib.request
 from threading import Thread
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.credentials import tls
 
 # Shorter than kubeadm's 10 s: an air-gapped machine that drops packets should not be waited for.
 _TIMEOUT_SECONDS = 3.0
@@ -22,7 +23,7 @@ def fetch(url: str) -> str:
 
     def ask() -> None:
         try:
-            with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
+            with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS, context=tls.trusting()) as answer:
                 answers.append(answer.read(4096).decode().strip())
         except (OSError, ValueError) as error:
             answers.append(error)

@@ -54,9 +54,9 @@ def _shown_by(server: str) -> bytes:
 
 
 def _parsed(pem: bytes) -> Certificate | None:
-    from cryptography import x509
+    from slipway.credentials import x509
 
     try:
-        return x509.load_pem_x509_certificate(pem) if pem else None
+        return x509.parse(pem)[0] if pem else None
     except ValueError:
         return None

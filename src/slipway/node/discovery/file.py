@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
 from slipway.kube import kubeconfig
+from slipway.kube.proxies import redacted
 from slipway.node.discovery import trust as discovery
 from slipway.workload import clusterinfo
 
@@ -41,7 +42,7 @@ def discover(path: str, host: Host, progress: Progress, timeout: float) -> Docum
     known_server, known_ca = discovery.only_cluster(kubeconfig.load(str(text).encode(), "the cluster-info ConfigMap"))
     if server != known_server:
         progress.warn(
-            f'[discovery] the API Server endpoint "{server}" in use is different from the endpoint "{known_server}" '
+            f'[discovery] the API Server endpoint "{redacted(server)}" in use is different from the endpoint "{redacted(known_server)}" '
             "which defined in the cluster-info ConfigMap"
         )
     if not ca and known_ca:
@@ -116,7 +117,7 @@ def _cluster_info(connection: Connection, host: Host, progress: Progress, timeou
         nonlocal told, found
         try:
             found = client.get("v1", "ConfigMap", clusterinfo.NAME, clusterinfo.NAMESPACE)
-            problem = "" if found is not None else f"{connection.server} has no ConfigMap cluster-info"
+            problem = "" if found is not None else f"{connection.shown} has no ConfigMap cluster-info"
         except ForbiddenError:
             progress.warn(
                 "[discovery] Could not access the cluster-info ConfigMap for refreshing the cluster-info information, "
@@ -126,9 +127,9 @@ def _cluster_info(connection: Connection, host: Host, progress: Progress, timeou
         except UntrustedError as error:
             from slipway.node.discovery import distrust
 
-            raise distrust.distrust(error.message, connection.server, connection.ca, host.now()) from error
+            raise distrust.distrust(error.message, connection.shown, connection.ca, host.now()) from error
         except UnauthorizedError as error:
-            raise OperatorError(f"{connection.server} does not know the credentials of the discovery file: {error.message}") from error
+            raise OperatorError(f"{connection.shown} does not know the credentials of the discovery file: {error.message}") from error
         except (UnreachableError, ApiError) as error:
             problem = error.message
         if problem and problem != told:
@@ -147,17 +148,22 @@ def _download(url: str) -> bytes:
     """A file at an address whose certificate an authority of this machine vouches for; so does one for every address on the way."""
     from http.client import HTTPException, IncompleteRead
     from urllib.error import URLError
-    from urllib.request import HTTPRedirectHandler, build_opener
+    from urllib.request import HTTPRedirectHandler, HTTPSHandler, build_opener
+
+    from slipway.credentials import tls
 
     class HttpsAlone(HTTPRedirectHandler):
         def redirect_request(self, request: Request, file: Any, code: int, message: str, headers: Any, address: str) -> Request | None:
             if not address.lower().startswith("https://"):
-                raise OperatorError(f"the discovery file {url} is redirected to {address}, which anybody could have changed on its way")
+                raise OperatorError(
+                    f"the discovery file {shown} is redirected to {redacted(address)}, which anybody could have changed on its way"
+                )
             return super().redirect_request(request, file, code, message, headers, address)
 
-    failed = f"failed to fetch the discovery file {url}"
+    shown = redacted(url)
+    failed = f"failed to fetch the discovery file {shown}"
     try:
-        with build_opener(HttpsAlone).open(url, timeout=_DOWNLOAD) as response:
+        with build_opener(HttpsAlone, HTTPSHandler(context=tls.trusting())).open(url, timeout=_DOWNLOAD) as response:
             content: bytes = response.read(_LARGEST + 1)
             if len(content) <= _LARGEST and response.length:
                 raise IncompleteRead(content, response.length)

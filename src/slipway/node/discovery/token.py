@@ -105,7 +105,7 @@ def _fetch(connection: Connection, host: Host) -> dict[str, str]:
     except UntrustedError as error:
         from slipway.node.discovery import distrust
 
-        raise distrust.distrust(f"{failed}: {error.message}", connection.server, connection.ca, host.now()) from error
+        raise distrust.distrust(f"{failed}: {error.message}", connection.shown, connection.ca, host.now()) from error
     except UnreachableError as error:
         raise NotYetError(f"{failed}: {error.message}", f"the API server: {error.message}") from error
     except ApiError as error:
@@ -114,9 +114,9 @@ def _fetch(connection: Connection, host: Host) -> dict[str, str]:
     finally:
         client.close()
     if found is None:
-        missing = f"{connection.server} has no ConfigMap cluster-info in the namespace {clusterinfo.NAMESPACE}"
+        missing = f"{connection.shown} has no ConfigMap cluster-info in the namespace {clusterinfo.NAMESPACE}"
         raise NotYetError(f"{failed}: {missing}", f"the cluster-info ConfigMap: {missing}")
     data = found.get("data") or {}
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
-        raise OperatorError(f"{failed}: what {connection.server} answers is no ConfigMap: its data must be texts by name")
+        raise OperatorError(f"{failed}: what {connection.shown} answers is no ConfigMap: its data must be texts by name")
     return data

@@ -236,12 +236,9 @@ def _ask(url: str) -> str:
 @cache
 def _unverified() -> ssl.SSLContext:
     """Made once: with OpenSSL 3 that takes milliseconds, and it is needed ten times a second."""
-    import ssl
+    from slipway.credentials import tls
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+    return tls.client_context("a component of this node", insecure=True)
 
 
 def _command(ctx: NodeContext, component: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from slipway.kube.proxies import proxy_for
+from slipway.kube.proxies import proxy_for, redacted
 from slipway.node.preflight.check import FINE, Check, Findings
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ def direct(address: str) -> Check:
             return FINE
         shown = f"[{address}]:1234" if ":" in address else address
         return Findings(
-            warnings=(f'Connection to "https://{shown}" uses proxy "{proxy}". If that is not intended, adjust your proxy settings',)
+            warnings=(
+                f'Connection to "https://{shown}" uses proxy "{redacted(proxy)}". If that is not intended, adjust your proxy settings',
+            )
         )
 
     return Check("HTTPProxy", find)
@@ -42,7 +44,7 @@ def direct_subnet(cidr: str) -> Check:
             return FINE
         return Findings(
             warnings=(
-                f'connection to "{cidr}" uses proxy "{proxy}". This may lead to malfunctional cluster setup. '
+                f'connection to "{cidr}" uses proxy "{redacted(proxy)}". This may lead to malfunctional cluster setup. '
                 "Make sure that Pod and Services IP ranges specified correctly as exceptions in proxy configuration",
             )
         )

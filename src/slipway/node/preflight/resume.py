@@ -161,10 +161,10 @@ def credentials_of(document: Mapping[str, Any]) -> tuple[bytes, Mapping[str, Any
 
 def same_certificates(one: bytes, other: bytes) -> bool:
     """Whether two PEM texts hold the same certificates."""
-    from cryptography import x509
+    from slipway.credentials import x509
 
     try:
-        return {*x509.load_pem_x509_certificates(one)} == {*x509.load_pem_x509_certificates(other)}
+        return {*x509.parse(one)} == {*x509.parse(other)}
     except ValueError:
         return False
 
@@ -182,11 +182,12 @@ def _is_node(machine: Host, user: Mapping[str, Any], node: str) -> bool:
 
 def common_name(pem: bytes) -> str:
     """Of the first certificate in a PEM text; empty where there is none."""
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
 
+    from slipway.credentials import x509
+
     try:
-        names = x509.load_pem_x509_certificate(pem).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        names = x509.parse(pem)[0].subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     except ValueError:
         return ""
     return str(names[0].value) if names else ""

@@ -1,5 +1,7 @@
 """TLS from certificates and keys that are in memory, for clients of the API server and of etcd, and for servers of our own.
 
+Every context that verifies a peer is made here or goes through ``judge_as_go``: whom the components of Kubernetes believe, we believe.
+
 Python's ssl reads a certificate and its key from a path only; they are handed over through a file that has no name
 on any disk, so that a private key is never left behind by a program that was killed.
 """
@@ -18,21 +20,48 @@ def client_context(server: str, *, ca: bytes = b"", certificate: bytes = b"", ke
     """What a client of ``server`` trusts and shows.  Without ``ca`` the authorities of the machine are trusted."""
     import ssl
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if insecure and ca:
+        # As client-go's transport: who gives a CA wants the server verified.
+        raise OperatorError(f"{server} is to be verified with a CA certificate and is not to be verified: only one of both can be meant")
     if insecure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    elif ca:
+    else:
         try:
-            context.load_verify_locations(cadata=ca.decode())
+            context = trusting(ca.decode())
         except (ssl.SSLError, ValueError) as error:
             raise OperatorError(f"the CA certificate with which {server} is to be verified cannot be read: {error}") from None
-    else:
-        context.load_default_certs()
     if certificate or key:
         show(context, certificate + b"\n" + key, f"the client certificate and key for {server}")
     return context
+
+
+def trusting(authorities: str = "", *, file: str = "") -> ssl.SSLContext:
+    """What a client trusts: the authorities in PEM, those in a file, or those of the machine where it is given neither."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    judge_as_go(context)
+    if authorities or file:
+        context.load_verify_locations(cafile=file or None, cadata=authorities or None)
+    else:
+        context.load_default_certs()
+    return context
+
+
+def judge_as_go(context: ssl.SSLContext) -> None:
+    """Judge the certificates of peers as Go's crypto/x509 does, whatever the defaults of this Python are.
+
+    Python 3.13 is strict by default, and then CAs without a key identifier or with key usages that are not critical prove nothing.
+    To Go any certificate among the trusted ones ends a chain, also an intermediate one, and a common name names no host.
+    """
+    import ssl
+
+    context.verify_flags = context.verify_flags & ~ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.hostname_checks_common_name = False
 
 
 def server_context(certificate: bytes, key: bytes, whose: str) -> ssl.SSLContext:
@@ -40,6 +69,7 @@ def server_context(certificate: bytes, key: bytes, whose: str) -> ssl.SSLContext
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    judge_as_go(context)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     show(context, certificate + b"\n" + key, whose)
     return context
