@@ -45,7 +45,7 @@ def test_nonsense_is_refused(text: str) -> None:
 
 def test_what_looks_like_a_version_but_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"couldn't parse Kubernetes version"):
-        kubeversion.check_supported("v1.35.0.1", release_for(Version(1, 35, 4)), fixed=True)
+        kubeversion.check_supported("v1.35.0.1", release_for(Version(1, 35, 4)), silent, fixed=True)
 
 
 @pytest.mark.parametrize(
