@@ -93,6 +93,8 @@ def test_a_newer_minor_falls_back_to_the_own_minors_label() -> None:
         ({}, "stable-1.34", "1.34.10"),
         ({}, "1.33.2", "1.33.2"),
         ({}, "ci/v1.35.1", "1.35.1"),
+        ({}, "v1.37.1", "1.36.3"),
+        ({}, "ci/v1.37.0-alpha.1", "1.36.3"),
         ({"SLIPWAY_AS_KUBEADM": "v1.34.10"}, "v1.35.0", "1.34.10"),
     ],
 )
