@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from node.machine import Machine
 
+from slipway.api.components import flags
 from slipway.api.kubeadm.internal import (
     APIServer,
     Arg,
@@ -20,7 +22,7 @@ from slipway.api.kubeadm.internal import (
 )
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.node.preflight import extraargs, workflows
+from slipway.node.preflight import extraargs, machine, workflows
 from slipway.node.preflight.check import Check
 
 RELEASE = release_for(Version(1, 35, 4))
@@ -152,6 +154,15 @@ def test_flags_that_are_known_are_not_warned_of(host: Machine) -> None:
     assert (len(checks), found(checks, host)) == (2, [])
 
 
+def test_the_kubelets_flags_are_those_of_the_one_that_is_installed(host: Machine) -> None:
+    host.programs = {"kubelet --version": "Kubernetes v1.34.10\n"}
+    given = args(pod_infra_container_image="pause")
+    assert found(extraargs.kubelet_flags(given, machine.InstalledKubelet(), RELEASE), host) == []
+    host.programs = {"kubelet --version": "Kubernetes v1.35.4\n"}
+    ((_, _, (warning,)),) = found(extraargs.kubelet_flags(given, machine.InstalledKubelet(), RELEASE), host)
+    assert re.match(r'kubelet 1\.35 has no flag "pod-infra-container-image" \(.*1\.34 (has|have) it\)', warning)
+
+
 def test_an_upgrade_is_warned_of_flags_that_the_new_release_does_not_know(host: Machine) -> None:
     config = configuration(api_server=args(audit_log_pth="/x"))
     assert [name for name, _, _ in found(workflows.upgrade_checks(config, RELEASE)[-1:], host)] == ["ExtraArgs"]
@@ -164,3 +175,15 @@ def test_an_etcd_image_with_a_tag_of_the_users_own_is_not_judged(host: Machine) 
     assert config.cluster.etcd.local is not None
     config.cluster.etcd.local.image_tag = "mine"
     assert found(extraargs.control_plane_flags(config.cluster, RELEASE), host) == []
+
+
+def test_a_release_that_is_not_recorded_counts_as_the_nearest() -> None:
+    newest = max(flags.accepted("kube-apiserver"))
+    assert flags.problem("kube-apiserver", 99, "no-such-flag-of-any-kind").startswith(f"kube-apiserver 1.{newest} has no flag")
+    assert flags.problem("kube-apiserver", 99, "audit-log-path") == ""
+
+
+def test_a_flag_of_an_older_etcd_is_told_as_such() -> None:
+    # etcd 3.6 came without the v2 API.
+    assert flags.problem("etcd", 5, "enable-v2") == ""
+    assert flags.problem("etcd", 6, "enable-v2").startswith('etcd 3.6 has no flag "enable-v2" (3.5 has it)')

@@ -25,6 +25,7 @@ from slipway.lab.cache import place
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "src/slipway/api/components/flags.json"
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
 ORACLE = "slipway.example/flags"
 # A program that parses this, and nothing before it is wrong, ends here.
 UNKNOWN = "--no-component-has-this-flag"
@@ -55,9 +56,10 @@ def of_kubernetes(version: str) -> dict[str, set[str]]:
         ORACLE,
     ]
     subprocess.run(command, cwd=work, env=environment, check=True)
-    done = subprocess.run([str(work / "oracle")], capture_output=True, text=True, check=True)
-    found = {component: set(names) for component, names in json.loads(done.stdout).items()}
-    for component in found:
+    found: dict[str, set[str]] = {}
+    for component in COMPONENTS:
+        done = subprocess.run([str(work / "oracle"), component], capture_output=True, text=True, check=True)
+        found[component] = set(json.loads(done.stdout))
         program = place(gobuild.cache_root(), component, version)
         missing = listed(program) - found[component] if program.exists() else set()
         if missing:

@@ -1,5 +1,5 @@
-// Prints, as JSON, the flags that the components of a Kubernetes release accept, by component.  Unlike --help it also
-// tells those that are hidden, as deprecated ones are.
+// Prints, as JSON, the flags that a component of a Kubernetes release accepts.  Unlike --help it also tells those that
+// are hidden, as deprecated ones are.  A process asks one component: they share feature gates, and may refuse to be two.
 package main
 
 import (
@@ -19,15 +19,23 @@ import (
 )
 
 func main() {
-	answer := map[string][]string{
-		"kube-apiserver":          command(apiserver.NewAPIServerCommand()),
-		"kube-controller-manager": command(controllermanager.NewControllerManagerCommand()),
-		"kube-scheduler":          command(scheduler.NewSchedulerCommand()),
-		"kubelet":                 names(kubeletFlags()),
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(flagsOf(os.Args[1])); err != nil {
 		panic(err)
 	}
+}
+
+func flagsOf(component string) []string {
+	switch component {
+	case "kube-apiserver":
+		return command(apiserver.NewAPIServerCommand())
+	case "kube-controller-manager":
+		return command(controllermanager.NewControllerManagerCommand())
+	case "kube-scheduler":
+		return command(scheduler.NewSchedulerCommand())
+	case "kubelet":
+		return names(kubeletFlags())
+	}
+	panic(component)
 }
 
 func command(cmd *cobra.Command) []string {
