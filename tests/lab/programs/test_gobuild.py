@@ -96,6 +96,17 @@ def test_programs_of_other_projects_lie_in_folders_of_their_own_version(
     assert main is None or "func main()" in (work / main).read_text()
 
 
+def test_tests_of_a_package_are_compiled_through_the_same_wrapper_and_kept(go: FakeGo, tmp_path: Path) -> None:
+    go.makes("a test program")
+    for _ in range(2):
+        path = gobuild.build_tests("suite", "k8s.io/kubernetes/cmd/kubeadm/test/cmd", "v1.35.4", cache=tmp_path / "cache")
+    assert (path, path.read_text()) == (tmp_path / "cache" / "bin" / "v1.35.4" / "suite", "a test program")
+    (command,) = go.asked("test")
+    assert command.startswith("test -mod=mod -trimpath -buildvcs=false -c ")
+    assert command.endswith(" k8s.io/kubernetes/cmd/kubeadm/test/cmd")
+    assert "\tk8s.io/api => k8s.io/api v0.35.4\n" in (tmp_path / "cache" / "build" / "v1.35.4" / "go.mod").read_text()
+
+
 def test_program_in_the_cache_is_not_built_again(go: FakeGo, tmp_path: Path) -> None:
     for _ in range(2):
         gobuild.build("kubelet", "v1.35.4", cache=tmp_path / "cache")

@@ -203,7 +203,9 @@ def test_an_old_version_is_refused_with_the_way_out(machine: Machine, lines: Lin
     [
         ({}, "v1.33.0", 33),
         ({}, "v1.32.0", "not supported"),
-        ({}, "v1.37.0", "not supported"),
+        ({}, "v1.37.0", 36),
+        ({}, "v1.38.0", "Kubernetes v1.38.0 is not supported: this program knows 1.33, 1.34, 1.35, 1.36"),
+        ({}, "v2.37.0", "not supported"),
         ({"SLIPWAY_AS_KUBEADM": "v1.35.4"}, "v1.34.0", 35),
         ({"SLIPWAY_AS_KUBEADM": "v1.35.4"}, "v1.33.9", "control plane version >= 1.34.0. Current version: v1.33.9"),
         ({"SLIPWAY_AS_KUBEADM": "v1.35.4"}, "v1.37.1", 35),
@@ -217,6 +219,19 @@ def test_which_versions_are_deployed(environment: dict[str, str], version: str, 
             configuration.load_init(host, text, {}, lines)
     else:
         assert configuration.load_init(host, text, {}, lines)[1].minor == outcome
+
+
+@pytest.mark.parametrize("version", ["v1.37.0", "v1.37.2-rc.1", "1.37.5"])
+def test_the_minor_after_the_newest_known_is_deployed_as_the_newest_with_a_warning(version: str, machine: Machine, lines: Lines) -> None:
+    config, release = configuration.load_init(machine, both(kubernetesVersion=version), {}, lines)
+    wanted = f"v{version.removeprefix('v')}"
+    assert (config.cluster.kubernetes_version, str(release.version)) == (wanted, "1.36.3")
+    assert f"Kubernetes {wanted} is newer than the releases that this program knows: acting as v1.36.3" in lines.warned
+
+
+def test_a_known_version_is_no_reason_for_a_warning(machine: Machine, lines: Lines) -> None:
+    configuration.load_init(machine, both(kubernetesVersion="v1.36.9"), {}, lines)
+    assert lines.warned == []
 
 
 def test_a_ci_version_changes_the_repository_only_if_it_is_the_default(machine: Machine, lines: Lines) -> None:

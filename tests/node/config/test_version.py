@@ -45,7 +45,7 @@ def test_nonsense_is_refused(text: str) -> None:
 
 def test_what_looks_like_a_version_but_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"couldn't parse Kubernetes version"):
-        version.check_supported("v1.35.0.1", release_for(Version(1, 35, 4)), fixed=True)
+        version.check_supported("v1.35.0.1", release_for(Version(1, 35, 4)), silent, fixed=True)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,8 @@ def test_a_newer_minor_falls_back_to_the_own_minors_label() -> None:
         ({}, "stable-1.34", "1.34.10"),
         ({}, "1.33.2", "1.33.2"),
         ({}, "ci/v1.35.1", "1.35.1"),
+        ({}, "v1.37.1", "1.36.3"),
+        ({}, "ci/v1.37.0-alpha.1", "1.36.3"),
         ({"SLIPWAY_AS_KUBEADM": "v1.34.10"}, "v1.35.0", "1.34.10"),
     ],
 )

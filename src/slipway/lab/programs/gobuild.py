@@ -42,6 +42,8 @@ class Wrapper(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str]
     package: str
     linker_flags: str = "-s -w"
+    command: tuple[str, ...] = ("build", "-v")
+    """The Go command that builds it, with the flags that are this command's own."""
 
 
 def module_source(module: str, version: str) -> Path:
@@ -71,22 +73,39 @@ def build(program: str, version: str, *, cache: Path | None = None, on_package: 
 
     ``on_package`` hears the name of each package as it is compiled.
     """
+    return _made(program, version, cache, lambda go: _wrapper(go, program, version), on_package)
+
+
+def build_tests(name: str, package: str, version: str, *, cache: Path | None = None) -> Path:
+    """The test program of ``package`` of Kubernetes ``version``, built unless the cache has it under ``name``."""
+    # What a dependency's own tests import is in upstream's go.sum, and so in the wrapper's.
+    return _made(name, version, cache, lambda go: msgspec.structs.replace(_kubernetes(go, package, version), command=("test", "-c")))
+
+
+def _made(
+    name: str,
+    version: str,
+    cache: Path | None,
+    wrapper_of: Callable[[Toolchain], Wrapper],
+    on_package: Callable[[str], None] | None = None,
+) -> Path:
     root = cache or cache_root()
-    target = place(root, program, version)
+    target = place(root, name, version)
     if target.exists():
         return target
-    work = root / "build" / shelf(program, version)
-    with locked(work / ".lock"), space_needed(f"the build of {program} {version}", root, _SPACE):
+    work = root / "build" / shelf(name, version)
+    with locked(work / ".lock"), space_needed(f"the build of {name} {version}", root, _SPACE):
         if target.exists():
             return target
         go = toolchain()
-        wrapper = _wrapper(go, program, version)
-        for name, text in wrapper.files.items():
-            (work / name).parent.mkdir(parents=True, exist_ok=True)
-            (work / name).write_text(text)
+        wrapper = wrapper_of(go)
+        for path, text in wrapper.files.items():
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_text(text)
         with appearing(target) as partial:
-            flags = ["-mod=mod", "-trimpath", "-buildvcs=false", "-v", "-ldflags", wrapper.linker_flags]
-            _run(go, ["build", *flags, "-o", str(partial), wrapper.package], cwd=work, on_line=on_package)
+            command, *own = wrapper.command
+            flags = ["-mod=mod", "-trimpath", "-buildvcs=false", *own, "-ldflags", wrapper.linker_flags]
+            _run(go, [command, *flags, "-o", str(partial), wrapper.package], cwd=work, on_line=on_package)
     return target
 
 
@@ -114,13 +133,15 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
             files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}
             return Wrapper(files=files, package=".", linker_flags=f"-s -w -X main.version={version}")
         case _:
-            source = _module_source(go, KUBERNETES, version)
-            go_mod = wrapper_go_mod((source / "go.mod").read_text(), version)
-            return Wrapper(
-                files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()},
-                package=f"{KUBERNETES}/cmd/{program}",
-                linker_flags=version_flags(version),
-            )
+            return _kubernetes(go, f"{KUBERNETES}/cmd/{program}", version)
+
+
+def _kubernetes(go: Toolchain, package: str, version: str) -> Wrapper:
+    source = _module_source(go, KUBERNETES, version)
+    go_mod = wrapper_go_mod((source / "go.mod").read_text(), version)
+    return Wrapper(
+        files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()}, package=package, linker_flags=version_flags(version)
+    )
 
 
 def _go_mod(upstream_go_mod: str, modules: list[str] | tuple[str, ...], version: str) -> str:

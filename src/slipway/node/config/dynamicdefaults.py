@@ -112,7 +112,7 @@ def fill_cluster(config: internal.InitConfiguration, release: Release, host: Hos
     fixed = version.acts_as_one_release(host.environment)
     requested = cluster.kubernetes_version
     cluster.kubernetes_version = version.resolve(requested, release, warn, fetch)
-    release = version.check_supported(cluster.kubernetes_version, release, fixed=fixed)
+    release = version.check_supported(cluster.kubernetes_version, release, warn, fixed=fixed)
     if version.is_ci(requested):
         cluster.ci_kubernetes_version = version.CI_PREFIX + cluster.kubernetes_version
         if cluster.image_repository == defaults.IMAGE_REPOSITORY:

@@ -63,7 +63,7 @@ def acting_release(environment: Mapping[str, str], requested: str = "") -> Relea
     match = _PREFIXED.fullmatch(requested)
     version = normalized(match.group(3)) if match else ""
     if version:
-        return release_for(_parse(version, f"kubernetesVersion {requested}"))
+        return _nearest_release(_parse(version, f"kubernetesVersion {requested}"))
     minor = re.search(_MINOR_OF_LABEL, requested)
     if minor and int(minor.group(1)) in KNOWN_PATCHES:
         return release_for(Version(1, int(minor.group(1)), KNOWN_PATCHES[int(minor.group(1))]))
@@ -99,11 +99,14 @@ def resolve(text: str, release: Release, warn: Warn, fetch: Fetch = fetch_label)
     return resolve(remote, release, warn, fetch)
 
 
-def check_supported(version: str, release: Release, *, fixed: bool) -> Release:
+def check_supported(version: str, release: Release, warn: Warn, *, fixed: bool) -> Release:
     """The release to act as for a version; refused where the acting kubeadm, or this program, does not deploy it."""
     parsed = _parse(version, "kubernetesVersion")
     if not fixed:
-        return release_for(parsed)
+        nearest = _nearest_release(parsed)
+        if nearest.minor != parsed.minor:
+            warn(f"Kubernetes {version} is newer than the releases that this program knows: acting as v{nearest.version}")
+        return nearest
     minimum = Version(release.version.major, release.minor - 1)
     if parsed < minimum:
         raise ConfigurationError(
@@ -111,6 +114,13 @@ def check_supported(version: str, release: Release, *, fixed: bool) -> Release:
             f"Current version: {version}"
         )
     return release
+
+
+def _nearest_release(version: Version) -> Release:
+    """The release of a version.  For the minor after the newest known one that stands in, as a kubeadm deploys the next minor, too."""
+    if (version.major, version.minor) == (NEWEST.major, NEWEST.minor + 1):
+        return release_for(NEWEST)
+    return release_for(version)
 
 
 def _parse(text: str, what: str) -> Version:

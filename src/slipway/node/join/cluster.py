@@ -215,7 +215,8 @@ def _release(state: JoinRun, cluster: Cluster) -> Release:
     if kubeversion.acts_as_one_release(state.machine.environment):
         return state.release
     release = kubeversion.acting_release(state.machine.environment, version)
-    state.progress.say(f"[preflight] The cluster runs {version}: acting as that release")
+    acted_as = "that release" if f"v{release.version}" == version else f"v{release.version}"
+    state.progress.say(f"[preflight] The cluster runs {version}: acting as {acted_as}")
     return release
 
 

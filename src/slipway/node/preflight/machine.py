@@ -61,8 +61,8 @@ def file_available(path: str) -> Check:
     return Check(f"FileAvailable-{_dashed(path)}", lambda host: _error_if(host.exists(path), f"{path} already exists"))
 
 
-def file_existing(path: str, name: str) -> Check:
-    return Check(name, lambda host: _error_if(not host.exists(path), f"{path} doesn't exist"))
+def file_existing(path: str, name: str = "") -> Check:
+    return Check(name or f"FileExisting-{_dashed(path)}", lambda host: _error_if(not host.exists(path), f"{path} doesn't exist"))
 
 
 def directory_available(path: str) -> Check:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.preflight import externaletcd, machine, proxies, runtime
+from slipway.node.preflight import externaletcd, extraargs, machine, proxies, runtime
 from slipway.node.preflight.resume import CONTROLLER_MANAGER_PORT, ETCD_PORTS, KUBELET_PORT, NOTHING, SCHEDULER_PORT, Earlier
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def init_checks(
         *(machine.file_available(path) for path in manifests if path not in earlier.files),
         proxies.direct(endpoint.advertise_address),
         *(proxies.direct_subnet(subnet) for subnet in subnets),
+        *extraargs.authorization_files(cluster.api_server),
+        *extraargs.control_plane_flags(cluster, release),
     ]
     if not joining:
         checks += _node_checks(config.node_registration, version, release, earlier)
@@ -71,10 +73,11 @@ def join_checks(config: JoinConfiguration, release: Release, *, earlier: Earlier
     return checks
 
 
-def upgrade_checks(config: InitConfiguration, release: Release) -> list[Check]:
+def upgrade_checks(config: InitConfiguration, release: Release, *, control_plane: bool = True) -> list[Check]:
     """Those of a node that is upgraded; the kubelet that is there is the one that will be replaced."""
     verification = runtime.system_verification(machine.InstalledKubelet(), release, upgrade=True)
-    return [verification, *_runtime_version(config.node_registration.cri_socket, release)]
+    checks = [verification, *_runtime_version(config.node_registration.cri_socket, release)]
+    return [*checks, *extraargs.control_plane_flags(config.cluster, release)] if control_plane else checks
 
 
 def _node_checks(node: NodeRegistrationOptions, version: Version | None, release: Release, earlier: Earlier) -> list[Check]:
@@ -89,6 +92,7 @@ def _node_checks(node: NodeRegistrationOptions, version: Version | None, release
         machine.kubelet_version(version, release.version, kubelet),
         machine.kubelet_service(release.kubelet_service_check),
         *_ports((KUBELET_PORT,), earlier),
+        *extraargs.kubelet_flags(node.kubelet_extra_args, kubelet, release),
     ]
 
 

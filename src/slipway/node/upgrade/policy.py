@@ -92,7 +92,7 @@ def check(
 def enforce(ctx: NodeContext, cluster: Cluster, allowed: Allowed) -> None:
     """Refuse an upgrade to the version of the context that the policy does not allow, or only by force."""
     say, target = ctx.progress.say, ctx.config.cluster.kubernetes_version
-    kubeversion.check_supported(target, ctx.release, fixed=True)
+    kubeversion.check_supported(target, ctx.release, ctx.progress.warn, fixed=True)
     say(f'[upgrade/preflight] You have chosen to upgrade the cluster version to "{target}"')
     running, kubeadm = f"v{cluster.server_version()}", f"v{ctx.release.version}"
     say(f"[upgrade/versions] Cluster version: {running}")

@@ -138,7 +138,8 @@ def check_node(state: UpgradeRun) -> None:
     ctx.progress.say("[upgrade/preflight] Running pre-flight checks")
     check.run([machine.privileged_user()], state.machine, ctx.progress, state.ignored)
     if state.is_live:
-        check.run(workflows.upgrade_checks(ctx.config, ctx.release), state.machine, ctx.progress, state.ignored)
+        checks = workflows.upgrade_checks(ctx.config, ctx.release, control_plane=state.is_control_plane)
+        check.run(checks, state.machine, ctx.progress, state.ignored)
     if state.is_control_plane and not ctx.host.dry_run:
         _pull(state, state.config.node)
     elif state.is_control_plane:
