@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.fleet.bootstrap.data import data as bootstrapdata
 
 _CASES = Path(__file__).parents[1] / "golden/bootstrapdata/ignition.cases.yaml"

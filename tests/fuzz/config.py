@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from slipway.api.kubeadm.migrate import migrate
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.api.releases import NEWEST, release_for
 from slipway.host.real import RealHost
 from slipway.node.config import documents

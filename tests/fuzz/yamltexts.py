@@ -5,8 +5,8 @@ Not ``yaml.py``: that would hide PyYAML from whoever starts a program in this fo
 
 from __future__ import annotations
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 
 SEEDS = [
     b"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.35.0\n---\na: [1, 0x2, 0b1, .5, ~, yes]\n",

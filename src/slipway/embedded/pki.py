@@ -77,7 +77,7 @@ def _is_address(host: str) -> bool:
 
 def kubeconfig(connection: Connection, user: str, cluster: str = "embedded") -> str:
     """The connection as a kubeconfig."""
-    from slipway.api.machinery import yamlwrite
+    from slipway.api.machinery.yaml import write as yamlwrite
 
     def text(data: bytes) -> str:
         return b64encode(data).decode()

@@ -9,8 +9,9 @@ import msgspec
 
 from slipway.api import components
 from slipway.api.kubeadm import conversion, v1beta4
-from slipway.api.machinery import encode, goyaml
+from slipway.api.machinery import encode
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yaml import goyaml
 from slipway.workload import roles
 
 if TYPE_CHECKING:

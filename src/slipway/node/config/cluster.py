@@ -162,7 +162,7 @@ def _documents(text: str, progress: Progress | None, prefix: str) -> list[Config
     node that wrote it.
     """
     from slipway.api.kubeadm import documents
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     values = [document.value for document in goyaml.load(text, configmaps.KUBEADM_CONFIG)]
     written = next((str(value.get("apiVersion") or "") for value in values if isinstance(value, dict)), "")
@@ -239,7 +239,7 @@ def _cri_socket(node: Manifest, host: Host, progress: Progress) -> str:
 
 
 def _runtime_endpoint(text: str, path: str) -> str:
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     found = [document.value for document in goyaml.load(text, path) if isinstance(document.value, dict)]
     return str(found[0].get("containerRuntimeEndpoint") or "") if found else ""

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from slipway.api.kubeadm import documents, internal, v1beta4, validation
+from slipway.api.kubeadm import documents, internal, v1beta4
+from slipway.api.kubeadm.validation import rules
 from slipway.api.machinery import strict
 from slipway.api.machinery.objects import Object
 from slipway.node.config import version
@@ -100,7 +101,7 @@ def load_upgrade(
         config = read(
             split, internal.UpgradeConfiguration, release, problems_are_errors=False, warn=progress.warn, deprecated=progress.warn
         )
-    refuse(validation.validate_upgrade(config))
+    refuse(rules.validate_upgrade(config))
     if text is not None:
         _lay_over(config, overrides)
     # Of the four commands only the one that is run looks at its checks.
@@ -137,7 +138,7 @@ def _lay_over(config: Object, overrides: Overrides) -> None:
 def _settle_ignored(config: Object, *paths: str) -> None:
     """The names of checks to ignore are read without regard to case, and 'all' stands alone."""
     for path in paths:
-        _set(config, path, validation.ignored_preflight_errors((), _get(config, path)))
+        _set(config, path, rules.ignored_preflight_errors((), _get(config, path)))
 
 
 def _is_cluster_field(path: str) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4, validation
+from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4
+from slipway.api.kubeadm.validation import rules
 from slipway.api.machinery.errors import ConfigurationError, ValidationError
 from slipway.api.machinery.fieldpath import FieldError, aggregate
 from slipway.api.machinery.objects import Object
@@ -110,18 +111,18 @@ def complete_init(
     release = dynamicdefaults.fill_init(config, release, host, warn, fetch, skip_cri_detection=skip_cri_detection)
     if default_components or config.cluster.component_configs:
         dynamicdefaults.fill_components(config, release, host, warn)
-    refuse(validation.validate_init(config, release, warn))
+    refuse(rules.validate_init(config, release, warn))
     return release
 
 
 def complete_join(config: internal.JoinConfiguration, host: Host, warn: Warn, *, skip_cri_detection: bool) -> None:
     dynamicdefaults.fill_join(config, host, warn, skip_cri_detection=skip_cri_detection)
-    refuse(validation.validate_join(config, host.exists))
+    refuse(rules.validate_join(config, host.exists))
 
 
 def complete_reset(config: internal.ResetConfiguration, host: Host, warn: Warn, *, skip_cri_detection: bool) -> None:
     config.cri_socket = dynamicdefaults.cri_socket(config.cri_socket, host, warn, skip_detection=skip_cri_detection)
-    refuse(validation.validate_reset(config))
+    refuse(rules.validate_reset(config))
 
 
 def refuse(errors: list[FieldError]) -> None:

@@ -284,7 +284,7 @@ def _unit(ctx: NodeContext) -> _Unit | None:
 
 
 def _image_of(ctx: NodeContext, name: str) -> str:
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     path = _manifest(name)
     pod = next((document.value for document in goyaml.load(ctx.host.read(path).decode(), path)), None)

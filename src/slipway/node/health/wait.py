@@ -105,7 +105,7 @@ def wait_for_kubelet(ctx: NodeContext, timeout: float) -> None:
 def _kubelet_configuration(ctx: NodeContext) -> Mapping[str, object]:
     """The configuration that the kubelet reads, which patches may have changed; the cluster's where it is not written yet."""
     from slipway.api import components
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     if ctx.host.exists(paths.KUBELET_CONFIG):
         documents = goyaml.load(ctx.host.read(paths.KUBELET_CONFIG).decode(), paths.KUBELET_CONFIG)
@@ -243,7 +243,7 @@ def _unverified() -> ssl.SSLContext:
 
 def _command(ctx: NodeContext, component: str) -> list[str]:
     """The command line in the static Pod of a component."""
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     path = f"{paths.MANIFESTS_DIR}/{component}.yaml"
     try:

@@ -237,7 +237,7 @@ def enable_client_cert_rotation(state: InitRun) -> None:
 
 
 def addon(name: str, state: InitRun) -> None:
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
     from slipway.workload import coredns, kubeproxy
 
     part: Any = {"coredns": coredns, "kube-proxy": kubeproxy}[name]

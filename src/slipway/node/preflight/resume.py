@@ -195,7 +195,7 @@ def common_name(pem: bytes) -> str:
 
 def _manifest(machine: Host, path: str) -> Manifest | None:
     """The Pod in a file; None where it holds none."""
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     try:
         documents = goyaml.load(machine.read(path).decode(errors="replace"), path)

@@ -170,7 +170,7 @@ def empty_folder(host: Host, folder: str) -> None:
 
 def _pod(host: Host, path: str) -> dict[str, Any] | None:
     """A static Pod; None where there is no manifest, and nothing in it where it is no object."""
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     if not host.exists(path):
         return None

@@ -220,7 +220,7 @@ def _write_kubelet_config(state: UpgradeRun, folder: str) -> None:
 def _cri_socket(state: UpgradeRun) -> str:
     """The socket that the kubelet of this node uses: by its instance configuration, its flags, or the default."""
     from slipway.api.kubeadm import defaults
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
     from slipway.node.kubelet import files
     from slipway.workload import arguments
 
@@ -253,7 +253,7 @@ def bootstrap_token(state: UpgradeRun) -> None:
 
 
 def addon(name: str, state: UpgradeRun) -> None:
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
     from slipway.node.upgrade import policy
     from slipway.workload import coredns, kubeproxy
 

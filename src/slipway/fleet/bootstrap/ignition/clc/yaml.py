@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from slipway.api.machinery import libyaml
 from slipway.api.machinery.fieldpath import quoted
-from slipway.api.machinery.yamllimits import MAX_DEPTH, too_many_aliased
-from slipway.api.machinery.yamlscalar import is_timestamp
+from slipway.api.machinery.yaml import libyaml
+from slipway.api.machinery.yaml.limits import MAX_DEPTH, too_many_aliased
+from slipway.api.machinery.yaml.scalar import is_timestamp
 from slipway.fleet.bootstrap.ignition.clc.gostructs import Struct, element, is_pointer, is_slice
 
 if TYPE_CHECKING:

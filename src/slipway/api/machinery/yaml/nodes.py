@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from slipway.api.machinery import libyaml
-from slipway.api.machinery.yamllimits import MAX_DEPTH
+from slipway.api.machinery.yaml import libyaml
+from slipway.api.machinery.yaml.limits import MAX_DEPTH
 
 
 class YAMLProblem(Exception):  # noqa: N818 - it becomes a ConfigurationError once the file is known

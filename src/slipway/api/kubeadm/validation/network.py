@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm.addresses import Network, parse_cidrs, parse_host_port, parse_ip
-from slipway.api.kubeadm.validation_formats import dns_subdomain_faults
+from slipway.api.kubeadm.validation.formats import dns_subdomain_faults
 from slipway.api.machinery.fieldpath import FieldError, Path, invalid
 
 if TYPE_CHECKING:

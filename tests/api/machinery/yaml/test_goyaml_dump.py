@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 
-GOLDEN = Path(__file__).parents[2] / "golden/yaml/dump.json"
+GOLDEN = Path(__file__).parents[3] / "golden/yaml/dump.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 
 # Go loses this character on the way: its YAML reader takes it for the end of a line in the middle of a JSON string.

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import goyaml, strategicmerge
-from slipway.api.machinery.jsonpatch import PatchError
+from slipway.api.machinery.patches import strategicmerge
+from slipway.api.machinery.patches.jsonpatch import PatchError
+from slipway.api.machinery.yaml import goyaml
 
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 CASES = [
     pytest.param(case, int(version.split(".")[1]), case["outcome"].get("all") or case["outcome"][version], id=f"{case['name']} {version}")
-    for case in json.loads((Path(__file__).parents[2] / "golden/patches/strategic.json").read_text())
+    for case in json.loads((Path(__file__).parents[3] / "golden/patches/strategic.json").read_text())
     for version in RELEASES
 ]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yaml import goyaml
 
-GOLDEN = Path(__file__).parents[2] / "golden/yaml/load.json"
+GOLDEN = Path(__file__).parents[3] / "golden/yaml/load.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 
 # Where libyaml 0.2 and the older scanner inside goyaml part; docs/compatibility.md has the reasons.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm import defaults, internal
 from slipway.api.kubeadm.addresses import parse_ip, split_host_port
-from slipway.api.kubeadm.validation_formats import (
+from slipway.api.kubeadm.validation.formats import (
     dns_subdomain_faults,
     group_fault,
     hex_fault,
@@ -19,7 +19,7 @@ from slipway.api.kubeadm.validation_formats import (
     parse_url,
     wildcard_subdomain_faults,
 )
-from slipway.api.kubeadm.validation_network import validate_endpoint, validate_host_port, validate_networking
+from slipway.api.kubeadm.validation.network import validate_endpoint, validate_host_port, validate_networking
 from slipway.api.machinery.errors import UsageError, ValidationError
 from slipway.api.machinery.fieldpath import FieldError, Path, aggregate, invalid, required
 

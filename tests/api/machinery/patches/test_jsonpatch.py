@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import goyaml, jsonpatch
+from slipway.api.machinery.patches import jsonpatch
+from slipway.api.machinery.yaml import goyaml
 
-GOLDEN = Path(__file__).parents[2] / "golden/patches"
+GOLDEN = Path(__file__).parents[3] / "golden/patches"
 NEWEST = "v1.36.3"
 
 
