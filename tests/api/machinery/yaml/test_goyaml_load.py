@@ -184,7 +184,7 @@ PROGRAM = """
 import sys
 if "without the C parser" in sys.argv:
     sys.modules["yaml._yaml"] = None
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 print(goyaml.load("a: [on, 010, 'x']\\nb: &x {c: 1.5}\\nd: *x\\n")[0].value)
 print([name for name in ("yaml", "yaml.scanner") if name in sys.modules])
 import yaml
