@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slipway.lab.programs.gobuild import build
-from slipway.lab.programs.gotoolchain import BuildError
+from slipway.lab.programs.gobuild import BuildError
 
 VERSION = "v1.35.4"
 

@@ -38,7 +38,7 @@ def components(call: Invocation) -> None:
 
 
 def image_build(call: Invocation) -> None:
-    from slipway.lab.provision import build_image
+    from slipway.lab.lab import build_image
 
     tool: Any = call.text("node-tool")
     image = build_image(call.text("kubernetes-version"), node_tool=tool, folder=_folder(call), progress=TextProgress())
@@ -52,8 +52,8 @@ def image_list(call: Invocation) -> None:
 
 
 def up(call: Invocation) -> None:
+    from slipway.lab.lab import bring_up
     from slipway.lab.osimage import image as osimage
-    from slipway.lab.provision import bring_up
 
     bring_up(
         call.text("lab"),
@@ -73,9 +73,9 @@ def down(call: Invocation) -> None:
 
 
 def network(call: Invocation) -> None:
-    from slipway.lab import lab as setup
+    from slipway.lab.lab import up
 
-    lab = setup.up(
+    lab = up(
         call.text("lab"),
         TextProgress(out=sys.stderr),
         bridge=call.text("bridge") or None,
@@ -156,21 +156,20 @@ def host_logs(call: Invocation) -> None:
 
 
 def management_up(call: Invocation) -> None:
-    from slipway.lab.management import plan
-    from slipway.lab.management import plane as management
-    from slipway.lab.programs import obtain as components
+    from slipway.lab.management import plan, plane
+    from slipway.lab.programs.obtain import obtain
 
     version = call.text("kubernetes-version")
-    found = components.obtain(version, plan.PROGRAMS, folder=_folder(call), progress=TextProgress())
+    found = obtain(version, plan.PROGRAMS, folder=_folder(call), progress=TextProgress())
     paths = {name: obtained.path for name, obtained in found.items()}
-    plane = management.up(_lab(call).management, version, paths, TextProgress())
-    sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
+    started = plane.up(_lab(call).management, version, paths, TextProgress())
+    sys.stdout.write(f"export KUBECONFIG={started.kubeconfig}\n")
 
 
 def management_down(call: Invocation) -> None:
-    from slipway.lab.management import plane as management
+    from slipway.lab.management import plane
 
-    management.down(_lab(call).management, TextProgress(), purge=True)
+    plane.down(_lab(call).management, TextProgress(), purge=True)
 
 
 def management_status(call: Invocation) -> None:
