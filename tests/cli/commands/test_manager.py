@@ -60,6 +60,16 @@ def test_without_a_cluster_it_says_how_to_name_one(run: Run, monkeypatch: pytest
     assert "there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG" in outcome.err
 
 
+def test_the_files_of_kubeconfig_are_merged(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The context is in one file, and the cluster that it names in another one."""
+    (tmp_path / "one").write_text("current-context: a\ncontexts: [{name: a, context: {cluster: b}}]\n")
+    (tmp_path / "two").write_text("current-context: x\nclusters: [{name: b, cluster: {server: 'http://127.0.0.1:1'}}]\n")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/missing:{tmp_path}/one:{tmp_path}/two")
+    outcome = run("manager", "install")
+    assert outcome.code == 1
+    assert "http://127.0.0.1:1" in outcome.err
+
+
 def test_the_manifests_as_yaml_and_as_json_are_the_same(run: Run) -> None:
     documents = list(yaml.safe_load_all(run("manager", "manifests").out))
     listed = json.loads(run("manager", "manifests", "-o", "json").out)

@@ -266,7 +266,14 @@ def build(program: str) -> Command:
         persistent=("rootfs", "v", "vmodule", "add-dir-header", "skip-headers"),
         max_arguments=None,
         commands=(
-            Command("alpha", "Experimental commands: there are none at present", run="docs.help:alpha", max_arguments=None, hidden=True),
+            Command(
+                "alpha",
+                "Experimental commands: there are none at present",
+                run="docs.help:alpha",
+                max_arguments=None,
+                hidden=True,
+                bare=True,
+            ),
             _CERTS,
             Command(
                 "completion",
@@ -277,7 +284,7 @@ def build(program: str) -> Command:
                 example="source <({program} completion bash)\n{program} completion fish > ~/.config/fish/completions/{program}.fish",
             ),
             _CONFIG,
-            Command("help", "Show the help of a command", run="docs.help:run", argument="[command]", max_arguments=None),
+            Command("help", "Show the help of a command", run="docs.help:run", argument="[command]", max_arguments=None, bare=True),
             _INIT,
             _JOIN,
             _KUBECONFIG,
@@ -294,7 +301,13 @@ def build(program: str) -> Command:
             _RESET,
             _TOKEN,
             _UPGRADE,
-            Command("version", "Print the version of the kubeadm that is acted as", run="commands.version:run", flags=("output:version",)),
+            Command(
+                "version",
+                "Print the version of the kubeadm that is acted as",
+                run="commands.version:run",
+                flags=("output:version",),
+                bare=True,
+            ),
         ),
         example="{program} init                                       # on the first machine\n"
         "{program} join <what init printed>                   # on every other machine",
