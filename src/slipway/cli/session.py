@@ -19,7 +19,7 @@ def progress_for(call: Invocation) -> Progress:
     """Lines for a person, or with ``-o json`` an event a line; sub-commands of phases have no ``-o``."""
     chosen = call.text("output") if "output" in call.flags else "text"
     if chosen == "json":
-        return JsonProgress()
+        return JsonProgress(show_secrets=call.is_on("show-secrets"))
     if chosen != "text":
         raise UsageError(f'invalid output format "{chosen}": use text or json')
     return TextProgress()
