@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab bench-clusters bench-bootstrap golden lock clean
+.PHONY: install install-dev test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap golden lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: .venv/.installed
@@ -38,6 +38,11 @@ e2e: install-dev
 # One control plane and one worker.
 e2e-smoke: install-dev
 	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist -m smoke
+
+# Every parser of what strangers write, each for a minute and within its limits.  `make fuzz ARGS="gotemplates --seconds 600"` runs one
+# for longer; reproducers go to the folder that it names.
+fuzz: install-dev
+	$(DEV)/python tests/fuzz/run.py $(ARGS)
 
 lint: install-dev
 	$(DEV)/ruff check .
