@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fleet.world import CA_PAIR, World, eventually
+from fleet.world import CA_PAIR, World
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
     CLUSTER,
