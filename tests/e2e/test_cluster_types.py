@@ -28,7 +28,7 @@ from slipway.runtime.apply import install
 from slipway.runtime.webhook.server import Certified, WebhookServer
 from slipway.runtime.webhook.store import CertificateStore
 
-pytestmark = [*real_server, pytest.mark.asyncio]
+pytestmark = [*real_server, pytest.mark.asyncio, pytest.mark.recorded]
 GOLDEN = Path(__file__).parents[1] / "golden/clusterapi"
 SPACE = "types"
 KINDS = {kind.kind: kind for kind in (KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE)}

@@ -17,6 +17,8 @@ from slipway.api.kubeadm.history import Component, Journal, kinds
 from slipway.api.kubeadm.migrate import migrate, sparse
 from slipway.api.machinery import goyaml, strict
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "history"
 
 # kubeadm's steps from one version to the next: the input and kubeadm's output.

@@ -21,6 +21,8 @@ from slipway.api.machinery.objects import Object
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.recorded
+
 RECORDED = Path(__file__).parents[2] / "golden" / "history" / "types"
 OLD = VERSIONS[:5]
 

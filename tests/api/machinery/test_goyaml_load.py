@@ -13,6 +13,8 @@ import pytest
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/yaml/load.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 

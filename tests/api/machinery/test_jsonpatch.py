@@ -11,6 +11,8 @@ import pytest
 
 from slipway.api.machinery import goyaml, jsonpatch
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/patches"
 NEWEST = "v1.36.3"
 

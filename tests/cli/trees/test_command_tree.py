@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from slipway.cli.argv.command import Command
 
+pytestmark = pytest.mark.recorded
+
 _TESTS = Path(__file__).parents[2]
 VERSIONS = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 

@@ -32,7 +32,7 @@ from slipway.fleet.bootstrap.version import VersionUnreadableError
 from slipway.kube.aio import PatchType
 from slipway.runtime.objects import DONE, Result
 
-pytestmark = [pytest.mark.asyncio]
+pytestmark = [pytest.mark.asyncio, pytest.mark.upstream_table]
 
 TTL = timedelta(hours=2)
 CHECK = Result(TTL.total_seconds() / 3)

@@ -25,6 +25,8 @@ from slipway.workload import configmaps
 if TYPE_CHECKING:
     from node.conftest import Lines
 
+pytestmark = pytest.mark.recorded
+
 HISTORY = Path(__file__).parents[2] / "golden/history"
 RELEASE = release_for(Version.parse("v1.35.4"))
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from node.conftest import Lines
 
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
+
 CONFIG = """\
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration

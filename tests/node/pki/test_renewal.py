@@ -16,6 +16,8 @@ from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
 from slipway.node.pki import expiration, renewal
 
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
+
 FOLDER = "etc/kubernetes"
 
 

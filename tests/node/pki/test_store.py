@@ -15,6 +15,8 @@ from slipway.host.real import RealHost
 from slipway.node import kubeconfigs
 from slipway.node.pki import copycerts, store
 
+pytestmark = pytest.mark.recorded
+
 # The real one goes on with these, and the control plane then does not start.  We refuse them.
 STRICTER = {"CA is not a CA", "CA with another key", "leaf with another key", "leaf without key"}
 
