@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kube.tlsserver import authority, leaf
 from node.machine import Machine
+from support.tlsserver import authority, leaf
 
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
