@@ -30,8 +30,8 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
 
     A command to which the version does not matter spares the look-up of what a label such as stable-1 means.
     """
-    from slipway.node.config import load as configuration
     from slipway.node.config import version
+    from slipway.node.config.load import load_init
     from slipway.node.context import NodeContext
 
     progress = TextProgress()
@@ -39,7 +39,7 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
     def fetch(url: str) -> str:
         return version.fetch_label(url) if look_up else f"v{version.acting_release(call.host.environment).version}"
 
-    config, release = configuration.load_init(
+    config, release = load_init(
         call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, fetch=fetch
     )
     call.release = release

@@ -46,18 +46,18 @@ def image_build(call: Invocation) -> None:
 
 
 def image_list(call: Invocation) -> None:
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import list_images
 
-    _table(call, osimage.list_images(), ("name", "digest", "version", "node_tool"))
+    _table(call, list_images(), ("name", "digest", "version", "node_tool"))
 
 
 def up(call: Invocation) -> None:
     from slipway.lab.lab import bring_up
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import find
 
     bring_up(
         call.text("lab"),
-        osimage.find(call.text("image")),
+        find(call.text("image")),
         call.number("hosts"),
         TextProgress(),
         bridge=call.text("bridge") or None,
@@ -88,14 +88,14 @@ def network(call: Invocation) -> None:
 def host(call: Invocation) -> None:
     """The commands that do one thing to one host."""
     from slipway.lab.hosts import hosts
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import find
 
     lab, name, progress = _lab(call), _host_name(call), TextProgress()
     action = call.command.name
     if action == "create":
         data = call.text("user-data")
         user_data = call.host.read(data).decode() if data else None
-        hosts.create(lab, name, osimage.find(call.text("image")), user_data=user_data)
+        hosts.create(lab, name, find(call.text("image")), user_data=user_data)
     elif action == "start":
         hosts.start(lab, name, progress)
     elif action == "reboot":
@@ -126,9 +126,9 @@ def host_exec(call: Invocation) -> None:
 
 def host_install(call: Invocation) -> None:
     from slipway.lab.hosts import install
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import find
 
-    lab, name, image, progress = _lab(call), _host_name(call), osimage.find(call.text("image")), TextProgress()
+    lab, name, image, progress = _lab(call), _host_name(call), find(call.text("image")), TextProgress()
     install.install_images(lab, name, image, progress)
     if not call.switch("images-only"):
         install.install_programs(lab, name, image, progress)
