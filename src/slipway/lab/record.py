@@ -286,6 +286,18 @@ def notify_socket(record: LabRecord, host: HostRecord) -> Path:
     return RUN_FOLDER / f"{machine_name(record, host)}.notify"
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock ``path`` in a folder that is there; the file stays, unless the holder removes it, as it may with all the folder."""
+    while True:
+        with path.open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # A holder that removed the file let go of something that nobody else will lock.
+            if path.exists() and os.path.samestat(os.fstat(handle.fileno()), path.stat()):
+                yield
+                return
+
+
 def _load(path: Path, kind: type[Record]) -> Record | None:
     try:
         content = path.read_bytes()
@@ -300,15 +312,3 @@ def _load(path: Path, kind: type[Record]) -> Record | None:
 def _save(path: Path, record: LabRecord | HostRecord | Status) -> None:
     """Beside and renamed: a reader sees the old record or the new one."""
     RealHost().write(str(path), msgspec.json.format(msgspec.json.encode(record)) + b"\n", 0o600)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock ``path`` in a folder that is there; the file stays, unless the holder removes it, as it may with all the folder."""
-    while True:
-        with path.open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            # A holder that removed the file let go of something that nobody else will lock.
-            if path.exists() and os.path.samestat(os.fstat(handle.fileno()), path.stat()):
-                yield
-                return

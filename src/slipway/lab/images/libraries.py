@@ -87,13 +87,6 @@ def linkage(path: Path) -> Linkage:
                 raise NotELFError(f"{path} is a damaged ELF file") from None
 
 
-class _Segment(msgspec.Struct, frozen=True):
-    kind: int
-    offset: int
-    address: int
-    size: int
-
-
 class _Collection:
     def __init__(self, rootfs: Path) -> None:
         self.files: dict[str, Entry] = {}
@@ -147,6 +140,13 @@ class _Collection:
 
     def _on_disk(self, path: str) -> Path:
         return self._rootfs / path.lstrip("/")
+
+
+class _Segment(msgspec.Struct, frozen=True):
+    kind: int
+    offset: int
+    address: int
+    size: int
 
 
 def _linkage(data: mmap.mmap) -> Linkage:

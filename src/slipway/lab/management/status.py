@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _HEALTH_PATHS = {"etcd": "/readyz", "kube-apiserver": "/readyz", "kube-controller-manager": "/healthz"}
 
-
 HEALTHY = ""
 _ANSWER_WITHIN = 5.0
 _INTERVAL = 0.05
