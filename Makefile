@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint demo bench bench-lab bench-clusters bench-bootstrap golden kubeadm-suite lock clean
+.PHONY: install install-dev test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -41,6 +41,11 @@ e2e: install-dev
 # One control plane and one worker.
 e2e-smoke: install-dev
 	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e -p no:xdist -m smoke
+
+# Every parser of what strangers write, each for a minute and within its limits.  `make fuzz ARGS="gotemplates --seconds 600"` runs one
+# for longer; reproducers go to the folder that it names.
+fuzz: install-dev
+	$(DEV)/python tests/fuzz/run.py $(ARGS)
 
 lint: install-dev
 	$(DEV)/ruff check .

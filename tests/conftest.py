@@ -1,9 +1,6 @@
-"""What the report of a test run says beside passed and failed: how much of it rests on the real kubeadm."""
+"""What the report of a test run says beside passed and failed: how much of it rests on the real programs."""
 
 from __future__ import annotations
-
-from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,17 +9,16 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("slipway", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("slipway")
 
-# What a test module says about where its expectations come from, and what that is called in the report.
+# The markers that say where a test's expectations come from, and what that is called in the report.
 _ORACLES = {
-    "_test.go": "in modules that carry rows of kubeadm's own test tables",
-    "golden": "in modules that compare with recorded runs of the real programs",
+    "upstream_table": "in modules that carry rows of upstream's own test tables",
+    "recorded": "in modules that compare with recorded runs of the real programs",
 }
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    modules = Counter(report.nodeid.partition("::")[0] for report in terminalreporter.stats.get("passed", []) if report.when == "call")
-    texts = {module: (Path(config.rootpath) / module).read_text() for module in modules}
-    for sign, what in _ORACLES.items():
-        carrying = [module for module, text in texts.items() if sign in text]
-        if carrying:
-            terminalreporter.write_line(f"{sum(modules[module] for module in carrying)} tests {what} ({len(carrying)} modules)")
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    passed = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
+    for marker, what in _ORACLES.items():
+        resting = [report.nodeid.partition("::")[0] for report in passed if marker in report.keywords]
+        if resting:
+            terminalreporter.write_line(f"{len(resting)} tests {what} ({len(set(resting))} modules)")

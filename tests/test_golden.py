@@ -13,6 +13,8 @@ from slipway.cli.main import main
 from slipway.host.interface import CommandResult
 from slipway.host.real import RealHost
 
+pytestmark = pytest.mark.recorded
+
 RUNS = [pytest.param(case, version, id=f"{case.name}-{version}") for case in all_cases() for version in case.releases]
 
 

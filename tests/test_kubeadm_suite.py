@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import kubeadm_suite
+import pytest
 from kubeadm_suite import Comparison, Outcome
+
+pytestmark = pytest.mark.upstream_table
 
 OUTPUT = """\
 === RUN   TestCmdCompletion

@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from slipway.lab.programs.gobuild import build
-from slipway.lab.programs.gotoolchain import BuildError
+from slipway.lab.programs.gobuild import BuildError, build
 
 VERSION = "v1.35.4"
 

@@ -59,6 +59,23 @@ def test_a_small_command_imports_nothing_heavy(arguments: list[str], config: str
     assert [name for name in _HEAVY if name in imported] == []
 
 
+def test_what_msgspec_imports_for_older_pythons_is_kept_out_while_it_is_imported_and_no_longer() -> None:
+    program = "import sys; from slipway.cli.main import main; main(sys.argv[1:], own_process=True); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", program, "config", "print", "init-defaults"]
+    imported = set(subprocess.run(command, capture_output=True, text=True, check=True).stderr.splitlines()[-1].split())
+    assert "msgspec" in imported
+    assert "typing_extensions" not in imported  # neither loaded, nor refused to gRPC
+
+
+@pytest.mark.parametrize(("arguments", "collects"), [(["version"], "False"), (["manager", "--kubeconfig=/none"], "True")])
+def test_only_a_command_that_runs_for_long_collects_its_garbage(arguments: list[str], collects: str) -> None:
+    program = (
+        "import gc, sys; from slipway.cli.main import main; main(sys.argv[1:], own_process=True); print(gc.isenabled(), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == collects
+
+
 def test_version_imports_next_to_nothing() -> None:
     before = set(
         subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True).stdout.split()

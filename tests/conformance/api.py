@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from support.waiting import eventually_blocking
+
 from slipway.credentials.tls import client_context
 from slipway.kube.connection import Connection
 
@@ -153,13 +155,14 @@ class Api:
 
     def eventually(self, path: str, holds: Any, **query: Any) -> Answer:
         """Ask until the answer holds."""
-        end = time.monotonic() + DEADLINE
-        while True:
-            answer = self.get(path, **query)
-            if holds(answer):
-                return answer
-            assert time.monotonic() < end, f"{path} did not become what was awaited: {answer.body}"
-            time.sleep(0.02)
+        answers: list[Answer] = []
+
+        def asked() -> bool:
+            answers[:] = [self.get(path, **query)]
+            return bool(holds(answers[0]))
+
+        eventually_blocking(asked, lambda: f"{path} has become what was awaited: {answers[0].body}", DEADLINE)
+        return answers[0]
 
     def gone(self, path: str) -> None:
         """Wait until there is nothing."""

@@ -13,6 +13,8 @@ from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 
+pytestmark = pytest.mark.upstream_table
+
 NOW = datetime(1993, 2, 26, 1, 1, 1, tzinfo=UTC)
 
 

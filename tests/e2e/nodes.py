@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from e2e.labcli import LabCommands
+from support.waiting import eventually_blocking
 
 real_hosts = [
     pytest.mark.root,
@@ -156,10 +156,7 @@ class Nodes:
 
     def wait_healthy(self, host: str = "host-1", patience: float = 240) -> None:
         """Until every Node and every Pod is ready."""
-        deadline = time.monotonic() + patience
-        while left := self.unready(host):
-            assert time.monotonic() < deadline, f"not ready: {left}"
-            time.sleep(1)
+        eventually_blocking(lambda: not self.unready(host), lambda: f"ready: {self.unready(host)}", patience, pause=1)
 
     def killed_in(self, host: str, command: str, phase: str, *, after: str = "") -> str:
         """Run a command with ``-o json`` and kill it with signal 9 when a phase begins, or says ``after`` in it; what it said."""

@@ -13,7 +13,7 @@ from lab.recorded_progress import RecordedProgress
 
 from slipway.api.machinery.yaml import goyaml
 from slipway.kube.connection import Connection, from_kubeconfig
-from slipway.lab.management import plane
+from slipway.lab.management import plan, plane
 from slipway.lab.management.plane import ManagementPlane
 from slipway.lab.programs import obtain
 
@@ -27,7 +27,7 @@ real_server = [
 @cache
 def programs() -> dict[str, Path]:
     """The programs of the plane and kubectl, obtained where the cache lacks them."""
-    found = obtain.obtain(VERSION, (*plane.PROGRAMS, "kubectl"), progress=RecordedProgress())
+    found = obtain.obtain(VERSION, (*plan.PROGRAMS, "kubectl"), progress=RecordedProgress())
     return {name: program.path for name, program in found.items()}
 
 

@@ -10,7 +10,8 @@ from e2e.test_bootstrap_provider import service_account
 from e2e.upstream import Plane, Running, plane
 from fleet.bootstrap.test_killed import data_is_whole
 from fleet.bootstrap.test_provider import has_data
-from fleet.world import World, eventually, preserving_crd
+from fleet.world import World, preserving_crd
+from support.waiting import eventually
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_POOL

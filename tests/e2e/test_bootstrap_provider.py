@@ -24,7 +24,8 @@ from e2e.planes import connection_of, management_plane, real_server
 from fleet.bootstrap.test_killed import *  # noqa: F403
 from fleet.bootstrap.test_provider import *  # noqa: F403
 from fleet.bootstrap.test_reconciler import *  # noqa: F403
-from fleet.world import MakeWorld, User, World, eventually, preserving_crd
+from fleet.world import MakeWorld, User, World, preserving_crd
+from support.waiting import eventually
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, SERVICE_ACCOUNT, path

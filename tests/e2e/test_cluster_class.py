@@ -22,7 +22,8 @@ from e2e.labcli import LabCommands
 from e2e.movinglab import MovingLabProvider
 from e2e.nodes import real_hosts
 from e2e.test_cluster_api import VERSION_SCRIPT, downloads, role
-from e2e.upstream import Plane, free_port, plane
+from e2e.upstream import Plane, plane
+from support.ports import free_port
 
 pytestmark = real_hosts
 Manifest = dict[str, Any]

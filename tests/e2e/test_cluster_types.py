@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from e2e.planes import connection_of, management_plane, real_server
+from support.ports import free_port
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION
@@ -28,7 +28,7 @@ from slipway.runtime.apply import install
 from slipway.runtime.webhook.server import Certified, WebhookServer
 from slipway.runtime.webhook.store import CertificateStore
 
-pytestmark = [*real_server, pytest.mark.asyncio]
+pytestmark = [*real_server, pytest.mark.asyncio, pytest.mark.recorded]
 GOLDEN = Path(__file__).parents[1] / "golden/clusterapi"
 SPACE = "types"
 KINDS = {kind.kind: kind for kind in (KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE)}
@@ -48,9 +48,7 @@ def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
 @asynccontextmanager
 async def served(admin: Connection) -> AsyncIterator[AsyncClient]:
     """A client of a server that has our kinds and asks us to convert them."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
+    port = free_port()
     async with AsyncClient(admin) as client:
         if await client.find(NAMESPACE, SPACE) is None:
             await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}})

@@ -18,7 +18,7 @@ from lab.recorded_progress import RecordedProgress
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.lab import processes
-from slipway.lab.management import health, plan
+from slipway.lab.management import plan, status
 from slipway.lab.management import plane as management
 from slipway.lab.management import state as managementstate
 from slipway.lab.management.plane import ManagementPlane
@@ -28,7 +28,7 @@ from slipway.node import kubeconfigs
 VERSION = "v1.35.4"
 PATHS = {
     name: cache.place(cache.cache_root(), name, catalog.wanted_version(name, release_for(Version.parse(VERSION))))
-    for name in (*management.PROGRAMS, "kubectl")
+    for name in (*plan.PROGRAMS, "kubectl")
 }
 MISSING = [name for name, path in PATHS.items() if not path.exists()]
 pytestmark = [
@@ -114,7 +114,7 @@ def test_every_check_of_the_api_server_passes_and_the_status_says_so(plane: Mana
     answer = kubectl("get", "--raw", "/readyz?verbose")
     assert "[+]poststarthook/rbac/bootstrap-roles ok" in answer
     assert "[-]" not in answer
-    assert management.status(plane.folder).healthy
+    assert status.status(plane.folder).healthy
     assert json.loads(kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"] == VERSION
 
 
@@ -162,8 +162,8 @@ def test_a_kubelet_may_not_register_another_node(plane: ManagementPlane, tmp_pat
 
 
 def test_etcd_lets_nobody_in_without_a_certificate(plane: ManagementPlane) -> None:
-    stranger = health.Endpoint(address="127.0.0.1", port=plane.ports["etcd"], path="/readyz", context=health.client_without_trust())
-    assert "certificate required" in health.ask(stranger)
+    stranger = status.Endpoint(address="127.0.0.1", port=plane.ports["etcd"], path="/readyz", context=status.client_without_trust())
+    assert "certificate required" in status.ask(stranger)
 
 
 def test_up_where_all_is_well_changes_nothing(plane: ManagementPlane) -> None:
@@ -174,7 +174,7 @@ def test_up_where_all_is_well_changes_nothing(plane: ManagementPlane) -> None:
     assert {path: path.stat().st_mtime_ns for path in files} == files
 
 
-@pytest.mark.parametrize("victim", management.PROGRAMS)
+@pytest.mark.parametrize("victim", plan.PROGRAMS)
 def test_only_the_program_that_was_killed_is_started_again(victim: str, plane: ManagementPlane, kubectl: Client) -> None:
     before = up(plane.folder).processes
     # A controller manager that has not yet started all of its controllers ends together with the API server.
@@ -182,14 +182,14 @@ def test_only_the_program_that_was_killed_is_started_again(victim: str, plane: M
     kubectl("wait", f"--namespace=before-{victim}", "--for=create", "serviceaccount/default", "--timeout=60s")
     os.kill(before[victim].pid, signal.SIGKILL)
     after = up(plane.folder).processes
-    assert [name for name in management.PROGRAMS if before[name] != after[name]] == [victim]
-    assert management.status(plane.folder).healthy
+    assert [name for name in plan.PROGRAMS if before[name] != after[name]] == [victim]
+    assert status.status(plane.folder).healthy
     kubectl("get", "serviceaccount", "default", f"--namespace=before-{victim}")
 
 
 def test_a_kubeconfig_that_was_lost_is_made_again(plane: ManagementPlane, kubectl: Client) -> None:
     plane.kubeconfig.unlink()
-    assert not management.status(plane.folder).healthy
+    assert not status.status(plane.folder).healthy
     assert up(plane.folder).processes == up(plane.folder).processes
     assert plane.kubeconfig.stat().st_mode & 0o777 == 0o600
     kubectl("get", "namespaces")
@@ -199,7 +199,7 @@ def test_a_plane_keeps_its_data_and_its_users_over_down_and_up(plane: Management
     jane = as_user(plane, tmp_path, "jane")
     kubectl("create", "configmap", "kept")
     management.down(plane.folder, RecordedProgress())
-    assert not any(program.running for program in management.status(plane.folder).programs)
+    assert not any(program.running for program in status.status(plane.folder).programs)
     assert up(plane.folder).ports == plane.ports
     kubectl("get", "configmap", "kept")
     assert '"username":"jane"' in jane("auth", "whoami", "--output=json").replace(" ", "")
@@ -224,7 +224,7 @@ def test_two_planes_side_by_side_know_nothing_of_each_other(plane: ManagementPla
         assert "NotFound" in kubectl.run("get", "namespace", "only-there").stderr
     finally:
         management.down(other.folder, RecordedProgress(), purge=True)
-    assert management.status(plane.folder).healthy
+    assert status.status(plane.folder).healthy
     assert not other.folder.exists()
 
 

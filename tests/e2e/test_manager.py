@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +18,8 @@ import pytest
 from e2e.planes import connection_of, management_plane, real_server
 from fleet import cluster_life
 from fleet.world import User, World, kubeconfig, preserving_crd
+from support.ports import free_port
+from support.waiting import eventually_blocking
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, Kind
@@ -30,12 +30,6 @@ from slipway.kube.errors import ApiError
 from slipway.runtime import rbac
 
 pytestmark = real_server
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _slipway(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,16 +72,16 @@ class _Manager:
             return False
 
     def wait_until_ready(self, seconds: float = 60) -> None:
-        end = time.monotonic() + seconds
-        while not self.ready():
+        def ready() -> bool:
             assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < end, self.log.read_text()
-            time.sleep(0.1)
+            return self.ready()
+
+        eventually_blocking(ready, self.log.read_text, seconds, pause=0.1)
 
 
 @contextmanager
 def _running(folder: Path, config: Path, *flags: str) -> Iterator[_Manager]:
-    log, health = folder / "manager.log", _free_port()
+    log, health = folder / "manager.log", free_port()
     command = [sys.executable, "-m", "slipway", "manager", "run", "--kubeconfig", str(config), *flags]
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -109,7 +103,7 @@ def _with_broken_template(kind: Kind, namespace: str) -> dict[str, Any]:
 
 @pytest.mark.asyncio
 async def test_a_manager_is_installed_and_does_its_work_with_no_more_than_its_role(plane: _Plane, tmp_path: Path) -> None:
-    port = _free_port()
+    port = free_port()
     installed = _slipway("manager", "install", "--kubeconfig", str(plane.path), f"--webhook-url=https://127.0.0.1:{port}")
     assert installed.returncode == 0, installed.stderr
     assert "[install] ValidatingWebhookConfiguration slipway-validating-webhooks created" in installed.stdout

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from e2e.nodes import IGNORED, OURS, TOKEN, Nodes, nodes, real_hosts
+from support.waiting import eventually_blocking
 
 pytestmark = real_hosts
 
@@ -160,11 +161,9 @@ def test_clocks_that_differ(cluster: Nodes) -> None:
 def wait_served(cluster: Nodes, path: str) -> None:
     """Until the API server has taken up a certificate file, for which it has a minute."""
     served = "import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], 6443)))"
-    deadline = time.monotonic() + 90
     wanted = cluster.lab.on("host-1", f"cat {path}").strip()
-    while cluster.lab.on("host-1", f"python3 - {cluster.address('host-1')}", stdin=served).strip() != wanted:
-        assert time.monotonic() < deadline
-        time.sleep(1)
+    ask = f"python3 - {cluster.address('host-1')}"
+    eventually_blocking(lambda: cluster.lab.on("host-1", ask, stdin=served).strip() == wanted, f"{path} is served", 90, pause=1)
 
 
 def test_a_taken_port(cluster: Nodes) -> None:

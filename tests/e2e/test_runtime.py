@@ -18,6 +18,7 @@ import pytest
 from e2e import planes
 from e2e.planes import real_server
 from e2e.runtime_candidate import NAMESPACE, TIMES
+from support.waiting import eventually
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, SECRET
@@ -30,6 +31,8 @@ from slipway.runtime.metrics import Metrics
 from slipway.runtime.objects import Object
 
 pytestmark = [*real_server, pytest.mark.asyncio]
+
+PATIENCE = 60.0
 
 
 class Plane(NamedTuple):
@@ -51,12 +54,6 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     folder = tmp_path_factory.mktemp("labs") / "runtime"
     with planes.management_plane(folder) as made:
         yield Plane(folder, made.kubeconfig, planes.connection_of(made.kubeconfig))
-
-
-async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
@@ -87,13 +84,13 @@ async def test_an_informer_goes_on_where_it_was_when_the_api_server_was_killed(p
 
         informer = made.informer(SECRET, namespace="restarts")
         informer.add_handler(handle)
-        await until(informer.synced.is_set)
+        await eventually(informer.synced.is_set, seconds=PATIENCE)
         plane.kill_api_server()
-        await until(lambda: informer.error)
+        await eventually(lambda: informer.error, seconds=PATIENCE)
         await asyncio.to_thread(plane.start_again)
         await client.create(SECRET, {"metadata": {"name": "new", "namespace": "restarts"}})
         await client.delete(SECRET, "stays", "restarts")
-        await until(lambda: ("stays", False) in told)
+        await eventually(lambda: ("stays", False) in told, seconds=PATIENCE)
         assert told == [("stays", True), ("new", True), ("stays", False)]
         assert informer.error == ""
         labels = {"kind": "secrets", "namespace": "restarts"}
@@ -112,7 +109,7 @@ async def test_a_permission_that_comes_late_is_waited_for(plane: Plane) -> None:
         limited = Connection(server=plane.connection.server, ca=plane.connection.ca, token=token)
         async with cached(limited, namespace="permissions") as (made, metrics):
             informer = made.informer(CONFIG_MAP)
-            await until(lambda: informer.error)
+            await eventually(lambda: informer.error, seconds=PATIENCE)
             assert 'cannot list resource "configmaps" in API group "" in the namespace "permissions"' in informer.error
             labels = {"kind": "configmaps", "namespace": "permissions", "reason": "Forbidden"}
             assert metrics.registry.get_sample_value("slipway_informer_errors_total", labels)
@@ -124,9 +121,9 @@ async def test_a_permission_that_comes_late_is_waited_for(plane: Plane) -> None:
                 "subjects": [{"kind": "ServiceAccount", "name": "manager", "namespace": "permissions"}],
             }
             await client.create(kinds.ROLE_BINDING, binding)
-            await until(lambda: informer.synced.is_set() and not informer.error)
+            await eventually(lambda: informer.synced.is_set() and not informer.error, seconds=PATIENCE)
             await client.create(CONFIG_MAP, config_map("a", "permissions"))
-            await until(lambda: informer.store.get("a", "permissions"))
+            await eventually(lambda: informer.store.get("a", "permissions"), seconds=PATIENCE)
 
 
 class Candidate:
@@ -174,17 +171,17 @@ async def test_leaders_never_overlap(plane: Plane, candidates: Callable[[str], C
             await client.create(CONFIG_MAP, config_map("a", NAMESPACE))
         await client.delete(LEASE, "test", NAMESPACE)
         first = candidates("first")
-        await until(lambda: len(first.reconciles) > 5)
+        await eventually(lambda: len(first.reconciles) > 5, seconds=PATIENCE)
         second = candidates("second")
-        await until(lambda: any("Another one leads" in line for line in second.lines))
+        await eventually(lambda: any("Another one leads" in line for line in second.lines), seconds=PATIENCE)
         assert second.reconciles == []
         ended = time.monotonic()
         number = {"terminated": signal.SIGTERM, "killed": signal.SIGKILL, "asleep": signal.SIGSTOP}[how]
         first.process.send_signal(number)
-        await until(lambda: len(second.reconciles) > 5)
+        await eventually(lambda: len(second.reconciles) > 5, seconds=PATIENCE)
         if how == "asleep":
             first.process.send_signal(signal.SIGCONT)
-            await until(lambda: first.process.poll() is not None)
+            await eventually(lambda: first.process.poll() is not None, seconds=PATIENCE)
             assert first.process.returncode == 1
             assert any(line.startswith("error ") and "lease leaders/test" in line for line in first.lines)
         lease = (await client.get(LEASE, "test", NAMESPACE))["spec"]

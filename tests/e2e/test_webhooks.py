@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ import msgspec
 import pytest
 from e2e.planes import connection_of, management_plane, real_server
 from runtime.widgets import CRD, SPACE, WIDGET, prepare, widget
+from support.ports import free_port
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, Kind
@@ -68,12 +68,6 @@ def _convert(manifest: dict[str, Any], desired: str) -> dict[str, Any]:
 HOOKS: list[Validator | Defaulter] = [Validator(WIDGET, _validate), Defaulter(WIDGET, _default)]
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 class _Clock:
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -86,7 +80,7 @@ async def _webhooks(
     """The widgets' webhooks on a free port of this machine, known to the API server by URL."""
     async with AsyncClient(admin) as client:
         await prepare(client)
-        clock, port = _Clock(now or datetime.now(UTC)), _free_port()
+        clock, port = _Clock(now or datetime.now(UTC)), free_port()
         installation = Installation(
             rules=[], crds=[CRD], webhooks=HOOKS, controllers=(), image="none", namespace=SPACE, webhook_url=f"https://127.0.0.1:{port}"
         )

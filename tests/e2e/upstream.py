@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ import yaml
 from e2e import planes
 from e2e.labcli import LabCommands
 from lab.recorded_progress import RecordedProgress
+from support.ports import free_port
+from support.waiting import eventually_blocking
 
 from slipway.api.cluster import crds
 from slipway.credentials import keys, x509
@@ -128,12 +129,7 @@ class Plane:
 
     def until(self, said: str, probe: Callable[[], Any], patience: float = 120) -> Any:
         """What ``probe`` returns once that is something."""
-        deadline = time.monotonic() + patience
-        while True:
-            if found := probe():
-                return found
-            assert time.monotonic() < deadline, f"{said}: not within {patience:g} s\n{self.told()}"
-            time.sleep(0.5)
+        return eventually_blocking(probe, lambda: f"{said}\n{self.told()}", patience, pause=0.5)
 
     def told(self) -> str:
         """The last words of every manager, and the conditions of what they manage."""
@@ -220,12 +216,6 @@ def plane(folder: Path) -> Iterator[Plane]:
         yield made
     finally:
         made.close()
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def infrastructure_crds() -> list[Manifest]:

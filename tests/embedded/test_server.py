@@ -12,7 +12,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from embedded.wire import Wire, config_map, define, definition, until_async, wire
+from embedded.wire import Wire, config_map, define, definition, wire
+from support.waiting import eventually
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
@@ -204,4 +205,4 @@ async def test_health_is_told_to_anybody(asker: Wire) -> None:
 
 
 async def test_the_account_of_a_namespace_is_there_soon(asker: Wire) -> None:
-    await until_async(lambda: asker.get("/api/v1/namespaces/kube-system/serviceaccounts/default"))
+    await eventually(lambda: asker.get("/api/v1/namespaces/kube-system/serviceaccounts/default"))

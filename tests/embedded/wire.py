@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import aiohttp
+from support.waiting import eventually
 
 from slipway.credentials import tls
 from slipway.kube.connection import Connection
@@ -55,7 +56,7 @@ class Wire:
         return document
 
     async def until_gone(self, path: str) -> None:
-        await until_async(lambda: self._is_gone(path))
+        await eventually(lambda: self._is_gone(path))
 
     async def _is_gone(self, path: str) -> bool:
         return (await self.ask("GET", path))[0] == 404
@@ -81,18 +82,6 @@ async def wire(connection: Connection) -> AsyncIterator[Wire]:
         )
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context), read_bufsize=2**20) as session:
         yield Wire(connection, session)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(DEADLINE):
-        while not condition():
-            await asyncio.sleep(0.002)
-
-
-async def until_async(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(DEADLINE):
-        while not await condition():
-            await asyncio.sleep(0.005)
 
 
 def config_map(name: str, **metadata: Any) -> Manifest:
@@ -122,4 +111,4 @@ async def define(asker: Wire, manifest: Manifest) -> None:
     spec = manifest["spec"]
     for version in spec["versions"]:
         path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
-        await until_async(partial(asker.get, path))
+        await eventually(partial(asker.get, path))

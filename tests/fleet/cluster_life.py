@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fleet.world import CLUSTER_NAME, World, eventually
+from fleet.world import CLUSTER_NAME, World
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, SECRET
 

@@ -16,6 +16,8 @@ from slipway.fleet import certificates as clustercerts
 from slipway.fleet.certificates import CertificatesError, KeyPair
 from slipway.fleet.contract.facts import ClusterFacts
 
+pytestmark = pytest.mark.upstream_table
+
 CLUSTER = ClusterFacts("ns", "c")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EXTERNAL = {"etcd": {"external": {"endpoints": ["e"], "caFile": "/e/ca.crt", "certFile": "/e/c.crt", "keyFile": "/e/c.key"}}}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from fleet import cluster_life
-from fleet.world import User, World, eventually, preserving_crd
+from fleet.world import User, World, preserving_crd
+from support.ports import free_port
+from support.waiting import eventually
 
 from slipway.api.cluster import crds, kinds
 from slipway.api.cluster.conversion import convert
@@ -38,12 +39,6 @@ _PATH = re.compile(
 )
 
 Use = tuple[str, str, str]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _use(verb: str, path: str) -> Use:

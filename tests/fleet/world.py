@@ -6,8 +6,6 @@ at a time, or by a manager.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -15,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
     CLUSTER,
@@ -53,7 +52,6 @@ KINDS = (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONFIG)
 CLUSTER_NAME = "c"
 ENDPOINT = "10.0.0.1:6443"
 CA_PAIR = clustercerts.generate(clustercerts.CA, "ECDSA-P256", 10, datetime.now(UTC))
-_DEADLINE = 20.0
 
 
 def preserving_crd(kind: Kind) -> Manifest:
@@ -96,18 +94,6 @@ def kubeconfig(connection: Connection) -> str:
         "users": [{"name": "x", "user": user}],
     }
     return msgspec.json.encode(document).decode()
-
-
-async def eventually(check: Callable[[], Awaitable[Any]], what: str, deadline: float = _DEADLINE) -> Any:
-    """The first true value that ``check`` gives."""
-    end = time.monotonic() + deadline
-    while True:
-        found = await check()
-        if found:
-            return found
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {deadline:g} s: {what}")
-        await asyncio.sleep(0.01)
 
 
 class User(NamedTuple):

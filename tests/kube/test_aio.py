@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from kube.tlsserver import Identity, Server, Step, authority, hang_up, json_answer, leaf, raw
+from support.tlsserver import Identity, Server, Step, authority, hang_up, json_answer, leaf, raw
 
 from slipway import __version__
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, NAMESPACE

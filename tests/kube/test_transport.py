@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kube.tlsserver import Identity, Server, Step, authority, hang_up, json_answer, leaf, raw
+from support.tlsserver import Identity, Server, Step, authority, hang_up, json_answer, leaf, raw
 
 from slipway import __version__
 from slipway.api.machinery.errors import OperatorError

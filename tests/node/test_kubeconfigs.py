@@ -16,6 +16,8 @@ from slipway.credentials.profile import CLIENT_AUTH
 from slipway.host.dryrun import DryRunHost
 from slipway.node import kubeconfigs
 
+pytestmark = pytest.mark.recorded
+
 
 def _user(machine: Machine, command: str) -> str:
     words = shlex.split(command)

@@ -14,6 +14,8 @@ from slipway.node.workflow import Phase
 if TYPE_CHECKING:
     from node.conftest import Lines
 
+pytestmark = pytest.mark.upstream_table
+
 Log = list[str]
 
 

@@ -1,31 +1,25 @@
-"""A TLS server on a loopback port that answers with the JSON it is given, and certificates for it of any authority and period."""
+"""A cluster that is being discovered: a TLS server that answers with the JSON it is given, and the cluster-info of its authority."""
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import json
 import ssl
-import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+from support import tlsserver
+from support.tlsserver import Server, authority, json_answer, leaf
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.workload import clusterinfo
 
-NOW = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-DAY = datetime.timedelta(days=1)
+NOW, DAY = tlsserver.NOW, timedelta(days=1)
 Answer = tuple[int, dict[str, Any]]
 
 
@@ -40,73 +34,34 @@ class Authority:
     """A CA with a key of its own."""
 
     def __init__(self, name: str = "kubernetes") -> None:
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        basic = x509.BasicConstraints(ca=True, path_length=None)
-        self._certificate = self._signed(self._name, self._key, (-DAY, 10 * DAY)).add_extension(basic, critical=True)
-        self.pem = self._certificate.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
+        self._identity = authority(name)
+        self.pem = self._identity.certificate
 
     @property
     def pin(self) -> str:
         return clusterinfo.public_key_pins(self.pem)[0]
 
-    def server_pem(self, period: tuple[datetime.timedelta, datetime.timedelta] = (-DAY, DAY), name: str = "kube-apiserver") -> bytes:
+    def server_pem(self, period: tuple[timedelta, timedelta] = (-DAY, DAY), name: str = "kube-apiserver") -> bytes:
         """A certificate for 127.0.0.1 with its key; the period is told from now."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        certificate = self._signed(subject, key, period).add_extension(names, critical=False).sign(self._key, hashes.SHA256())
-        secret = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-        return certificate.public_bytes(Encoding.PEM) + secret
-
-    def _signed(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, period: tuple[datetime.timedelta, datetime.timedelta]
-    ) -> x509.CertificateBuilder:
-        builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
-        return builder.not_valid_before(NOW + period[0]).not_valid_after(NOW + period[1])
+        begins, ends = (end / DAY for end in period)
+        return leaf(self._identity, names=("127.0.0.1",), begins=begins, ends=ends, common_name=name).pem
 
 
 @contextmanager
 def serving(folder: Path, pem: bytes, answer: Callable[[str, str], Answer]) -> Iterator[str]:
     """Serve until the block ends; ``answer`` gets path and Authorization header.  The value is host:port."""
-    certificate = folder / f"server-{id(answer)}.pem"
-    certificate.write_bytes(pem)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def step(connection: ssl.SSLSocket, request: bytes) -> bool:
+        line, *headers = request.decode().split("\r\n")
+        fields = dict(header.split(": ", 1) for header in headers if header)
+        status, body = answer(line.split()[1], fields.get("Authorization", ""))
+        return json_answer(json.dumps(body), f"{status} {HTTPStatus(status).phrase}")(connection, request)
 
-        def do_GET(self) -> None:
-            status, body = answer(self.path, self.headers.get("Authorization", ""))
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args: object) -> None:
-            """Nobody reads it."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """A client that does not trust the server goes away in the middle."""
-
-        def get_request(self) -> tuple[ssl.SSLSocket, Any]:
-            connection, address = self.socket.accept()
-            return context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
+    server = Server(folder, pem, step)
     try:
-        yield f"127.0.0.1:{server.server_port}"
+        yield f"127.0.0.1:{server.port}"
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        server.close()
 
 
 def cluster_info(authority: Authority | Bundle, *tokens: str, server: str = "https://10.0.0.1:6443") -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from runtime.until import until
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CONFIG_MAP, SECRET
 from slipway.api.machinery.errors import OperatorError
@@ -83,12 +83,12 @@ async def test_what_is_there_and_what_changes_is_reconciled(client: AsyncClient)
     await client.create(CONFIG_MAP, manifest("there"))
     reconciler = Recording()
     async with running(client, reconciler) as run:
-        await until(lambda: reconciler.asked == ["there"])
+        await eventually(lambda: reconciler.asked == ["there"])
         await client.create(CONFIG_MAP, manifest("new"))
-        await until(lambda: reconciler.asked == ["there", "new"])
+        await eventually(lambda: reconciler.asked == ["there", "new"])
         await client.delete(CONFIG_MAP, "there", "default")
-        await until(lambda: reconciler.asked == ["there", "new", "there"])
-        await until(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 3)
+        await eventually(lambda: reconciler.asked == ["there", "new", "there"])
+        await eventually(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 3)
         assert run.metric("controller_runtime_reconcile_time_seconds_count") == 3
         assert run.metric("workqueue_adds_total", name="recording") == 3
         assert run.metric("controller_runtime_max_concurrent_reconciles") == 10
@@ -103,12 +103,12 @@ async def test_a_watch_of_another_kind_asks_for_the_objects_that_both_its_states
         await client.create(CONFIG_MAP, manifest(name, of=of))
     reconciler = Recording(Watch(CONFIG_MAP), Watch(SECRET, requests=named))
     async with running(client, reconciler):
-        await until(lambda: sorted(reconciler.asked) == ["a", "b"])
+        await eventually(lambda: sorted(reconciler.asked) == ["a", "b"])
         await client.create(SECRET, {"metadata": {"name": "s", "namespace": "default", "labels": {"of": "x"}}})
-        await until(lambda: sorted(reconciler.asked) == ["a", "a", "b"])
+        await eventually(lambda: sorted(reconciler.asked) == ["a", "a", "b"])
         # It names another one now: both who lost it and who got it must look.
         await client.update(SECRET, {"metadata": {"name": "s", "namespace": "default", "labels": {"of": "y"}}})
-        await until(lambda: sorted(reconciler.asked) == ["a", "a", "a", "b", "b"])
+        await eventually(lambda: sorted(reconciler.asked) == ["a", "a", "a", "b", "b"])
 
 
 async def test_changes_that_do_not_count_are_left_out_and_a_filter_that_fails_lets_all_through(client: AsyncClient) -> None:
@@ -120,10 +120,10 @@ async def test_changes_that_do_not_count_are_left_out_and_a_filter_that_fails_le
     reconciler = Recording(Watch(CONFIG_MAP, when=only_created))
     async with running(client, reconciler):
         await client.create(CONFIG_MAP, manifest("a"))
-        await until(lambda: reconciler.asked == ["a"])
+        await eventually(lambda: reconciler.asked == ["a"])
         await client.update(CONFIG_MAP, manifest("a", more="yes"))
         await client.create(CONFIG_MAP, manifest("odd"))
-        await until(lambda: reconciler.asked == ["a", "odd"])
+        await eventually(lambda: reconciler.asked == ["a", "odd"])
 
 
 async def test_the_watch_filter_leaves_all_others_alone(client: AsyncClient) -> None:
@@ -132,7 +132,7 @@ async def test_the_watch_filter_leaves_all_others_alone(client: AsyncClient) -> 
         await client.create(CONFIG_MAP, manifest("other", **{"cluster.x-k8s.io/watch-filter": "theirs"}))
         await client.create(CONFIG_MAP, manifest("none"))
         await client.create(CONFIG_MAP, manifest("mine", **{"cluster.x-k8s.io/watch-filter": "mine"}))
-        await until(lambda: reconciler.asked == ["mine"])
+        await eventually(lambda: reconciler.asked == ["mine"])
 
 
 async def test_a_failed_reconcile_is_run_again_until_it_succeeds(client: AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -151,7 +151,7 @@ async def test_a_failed_reconcile_is_run_again_until_it_succeeds(client: AsyncCl
     with caplog.at_level(logging.INFO):
         async with running(client, reconciler) as run:
             await client.create(CONFIG_MAP, manifest("a"))
-            await until(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
+            await eventually(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
     assert reconciler.asked == ["a"] * 4
     assert run.metric("controller_runtime_reconcile_total", result="error") == 3
     assert run.metric("controller_runtime_reconcile_errors_total") == 3
@@ -176,7 +176,7 @@ async def test_a_reconcile_that_hangs_is_ended_and_run_again(client: AsyncClient
     reconciler = Recording(work=work)
     async with running(client, reconciler, timeout=0.1) as run:
         await client.create(CONFIG_MAP, manifest("a"))
-        await until(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
+        await eventually(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
         assert run.metric("controller_runtime_reconcile_timeouts_total") == 1
         assert run.metric("controller_runtime_reconcile_panics_total") == 0
 
@@ -188,7 +188,7 @@ async def test_a_result_may_ask_to_look_again_later(client: AsyncClient) -> None
     reconciler = Recording(work=work)
     async with running(client, reconciler) as run:
         await client.create(CONFIG_MAP, manifest("a"))
-        await until(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
+        await eventually(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
         assert run.metric("controller_runtime_reconcile_total", result="requeue_after") == 2
 
 
@@ -209,11 +209,11 @@ async def test_workers_work_at_once_but_never_two_on_one_object(client: AsyncCli
     async with running(client, reconciler, concurrency=3) as run:
         for name in ("a", "b", "c", "d"):
             await client.create(CONFIG_MAP, manifest(name))
-        await until(lambda: len(reconciler.asked) == 3)
+        await eventually(lambda: len(reconciler.asked) == 3)
         await client.update(CONFIG_MAP, manifest("a", again="yes"))
         assert run.metric("controller_runtime_active_workers") == 3
         gate.set()
-        await until(lambda: sorted(reconciler.asked) == ["a", "a", "b", "c", "d"])
+        await eventually(lambda: sorted(reconciler.asked) == ["a", "a", "b", "c", "d"])
     assert most == {"a": 1, "b": 1, "c": 1, "d": 1, "all": 3}
 
 
@@ -228,7 +228,7 @@ async def test_an_event_that_cannot_be_mapped_is_mapped_later(client: AsyncClien
     reconciler = Recording(Watch(CONFIG_MAP), Watch(SECRET, requests=named))
     async with running(client, reconciler) as run:
         await client.create(SECRET, {"metadata": {"name": "s", "namespace": "default"}})
-        await until(lambda: reconciler.asked == ["mapped"])
+        await eventually(lambda: reconciler.asked == ["mapped"])
         assert run.metric("slipway_watch_mapping_errors_total") == 1
 
 
@@ -244,7 +244,7 @@ async def test_a_kind_may_be_watched_from_inside_a_reconcile_and_again(client: A
     reconciler = Recording(work=work)
     async with running(client, reconciler) as run:
         await client.create(CONFIG_MAP, manifest("a"))
-        await until(lambda: reconciler.asked == ["a", "of-s"])
+        await eventually(lambda: reconciler.asked == ["a", "of-s"])
         assert len(run.controller.watches) == 2
 
 
@@ -260,9 +260,9 @@ async def test_on_stop_what_runs_ends_and_what_waits_is_left(client: AsyncClient
     async with running(client, reconciler, concurrency=1) as run:
         for name in ("a", "b"):
             await client.create(CONFIG_MAP, manifest(name))
-        await until(lambda: run.metric("workqueue_depth", name="recording") == 1)
+        await eventually(lambda: run.metric("workqueue_depth", name="recording") == 1)
         run.stop.set()
-        await until(lambda: run.metric("workqueue_depth", name="recording") == 0)
+        await eventually(lambda: run.metric("workqueue_depth", name="recording") == 0)
         gate.set()
         await asyncio.wait_for(run.task, 10)
     assert (reconciler.asked, ended) == (["a"], ["a"])
@@ -282,7 +282,7 @@ async def test_on_stop_what_does_not_end_in_its_grace_is_cancelled(client: Async
     reconciler = Recording(work=work)
     async with running(client, reconciler, grace=0.05) as run:
         await client.create(CONFIG_MAP, manifest("a"))
-        await until(lambda: reconciler.asked == ["a"])
+        await eventually(lambda: reconciler.asked == ["a"])
         run.stop.set()
         await asyncio.wait_for(run.task, 10)
     assert cancelled == ["a"]
@@ -294,7 +294,7 @@ async def test_who_may_not_work_does_not(client: AsyncClient) -> None:
     reconciler = Recording()
     async with running(client, reconciler, may_work=lambda: allowed) as run:
         await client.create(CONFIG_MAP, manifest("a"))
-        await until(lambda: run.metric("workqueue_work_duration_seconds_count", name="recording") == 1)
+        await eventually(lambda: run.metric("workqueue_work_duration_seconds_count", name="recording") == 1)
         assert reconciler.asked == []
 
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from runtime.manual_clock import ManualClock, settled
 from runtime.replay_server import ReplayServer
-from runtime.until import until
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import LEASE
 from slipway.api.machinery.errors import OperatorError
@@ -46,7 +46,7 @@ class Candidate:
 
     async def asked(self, count: int) -> None:
         """Wait until so many requests were answered, and what follows from the last is done."""
-        await until(lambda: len(self.requests) >= count)
+        await eventually(lambda: len(self.requests) >= count)
         await settled()
 
     async def lease(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ async def test_a_lease_is_taken_only_after_it_was_seen_unchanged_for_its_duratio
                     async with background(a.elector.hold()):
                         await settled()
                         a.clock.advance(2)
-                        await until(lambda: ("update", 200) in a.requests)
+                        await eventually(lambda: ("update", 200) in a.requests)
             assert not acquiring.done()
             while not acquiring.done():
                 b.clock.advance(4.5)
@@ -227,13 +227,13 @@ async def test_a_lease_that_somebody_deleted_or_touched_is_written_again(server:
             await settled()
             await a.client.delete(LEASE, "manager", "default")
             a.clock.advance(2)
-            await until(lambda: ("create", 201) in a.requests[3:])
+            await eventually(lambda: ("create", 201) in a.requests[3:])
             await settled()
             found = await a.client.get(LEASE, "manager", "default")
             found["metadata"]["labels"] = {"touched": "yes"}
             await a.client.update(LEASE, found)
             a.clock.advance(2)
-            await until(lambda: ("update", 409) in a.requests and a.requests[-1] == ("update", 200))
+            await eventually(lambda: ("update", 409) in a.requests and a.requests[-1] == ("update", 200))
         assert a.elector.leader == "a"
         assert (await a.client.get(LEASE, "manager", "default"))["metadata"]["labels"] == {"touched": "yes"}
 
@@ -283,7 +283,7 @@ async def test_a_lease_that_may_not_be_read_is_told() -> None:
     forbidden = '{"kind":"Status","code":403,"reason":"Forbidden","message":"leases is forbidden"}'
     async with ReplayServer() as server, candidate(server, "a") as a, background(a.elector.acquire()):
         await (await server.next()).answer(forbidden, 403)
-        await until(lambda: a.elector.error == "leases is forbidden")
+        await eventually(lambda: a.elector.error == "leases is forbidden")
         a.clock.advance(4.5)
         await (await server.next()).answer('{"metadata":{"name":"manager"},"spec":{"holderIdentity":"b","leaseDurationSeconds":15}}')
-        await until(lambda: a.elector.error == "")
+        await eventually(lambda: a.elector.error == "")

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from runtime.replay_server import FORBIDDEN, ReplayServer
-from runtime.until import until
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, NAMESPACE, Kind
 from slipway.api.machinery.errors import OperatorError
@@ -67,7 +67,7 @@ class Run:
         self.task = asyncio.create_task(self.manager.run(self.stop))
 
     async def probe(self, path: str) -> tuple[int, str]:
-        await until(lambda: self.manager.metrics_port)
+        await eventually(lambda: self.manager.metrics_port)
         port = self.manager.metrics_port if path == "/metrics" else self.manager.health_port
         async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as response:
             return response.status, await response.text()
@@ -89,7 +89,7 @@ async def test_it_starts_reconciles_answers_probes_and_stops(server: EmbeddedSer
     async with AsyncClient(server.connection()) as client:
         await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
         async with running(server.connection()) as run:
-            await until(lambda: Request("default", "a") in run.reconciler.asked)
+            await eventually(lambda: Request("default", "a") in run.reconciler.asked)
             assert await run.probe("/healthz") == (200, "ok")
             assert await run.probe("/readyz") == (200, "ok")
             assert (await run.probe("/readyz?verbose"))[1] == "[+]shutdown ok\n[+]informer configmaps ok\nreadyz check passed\n"
@@ -107,7 +107,7 @@ async def test_a_namespace_restricts_it(server: EmbeddedServer) -> None:
         async with running(server.connection(), namespace="mine") as run:
             for namespace in ("default", "mine"):
                 await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": namespace}})
-            await until(lambda: Request("mine", "a") in run.reconciler.asked)
+            await eventually(lambda: Request("mine", "a") in run.reconciler.asked)
         assert {request.namespace for request in run.reconciler.asked} == {"mine"}
 
 
@@ -118,7 +118,7 @@ async def test_what_is_not_allowed_is_seen_in_readyz_and_metrics_and_ends_when_i
             "[+]shutdown ok\n[-]informer configmaps failed: not listed yet\nreadyz check failed\n",
         )
         await (await server.next_list()).answer(FORBIDDEN, 403)
-        await until(lambda: run.manager.cache.informers[0].error)
+        await eventually(lambda: run.manager.cache.informers[0].error)
         status, text = await run.probe("/readyz")
         assert status == 500
         assert '[-]informer configmaps failed: configmaps is forbidden: User "nobody" cannot list resource "configmaps"' in text
@@ -128,14 +128,14 @@ async def test_what_is_not_allowed_is_seen_in_readyz_and_metrics_and_ends_when_i
         assert 'slipway_informer_failing{kind="configmaps",namespace=""} 1.0' in metrics
         await (await server.next_list()).answer('{"metadata":{"resourceVersion":"5"},"items":[]}')
         await (await server.next_watch()).send('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6"}}}\n')
-        await until(lambda: run.manager.cache.informers[0].error == "")
+        await eventually(lambda: run.manager.cache.informers[0].error == "")
         assert await run.probe("/readyz") == (200, "ok")
 
 
 async def test_a_kind_that_is_not_installed_does_not_keep_it_from_being_ready(server: EmbeddedServer) -> None:
     missing = Kind("nothing.example.com", "v1", "Thing", "things")
     async with running(server.connection(), Recording(missing)) as run:
-        await until(lambda: run.manager.cache.informers and run.manager.cache.informers[0].absent)
+        await eventually(lambda: run.manager.cache.informers and run.manager.cache.informers[0].absent)
         assert (await run.probe("/readyz"))[0] == 200
 
 
@@ -144,16 +144,16 @@ async def test_one_leads_the_other_waits_and_takes_over_when_the_first_stops(ser
     async with AsyncClient(server.connection()) as client:
         await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
         async with running(server.connection(), **election) as first:
-            await until(lambda: first.reconciler.asked)
+            await eventually(lambda: first.reconciler.asked)
             async with running(server.connection(), **election) as second:
-                await until(lambda: second.manager.elector is not None and second.manager.elector.leader)
+                await eventually(lambda: second.manager.elector is not None and second.manager.elector.leader)
                 # It waits with its cache filled, and is ready.
                 assert await second.probe("/readyz") == (200, "ok")
                 assert 'leader_election_master_status{name="slipway-manager-leader"} 0.0' in (await second.probe("/metrics"))[1]
                 assert second.reconciler.asked == []
                 first.stop.set()
                 await asyncio.wait_for(first.task, 15)
-                await until(lambda: second.reconciler.asked)
+                await eventually(lambda: second.reconciler.asked)
                 assert 'leader_election_master_status{name="slipway-manager-leader"} 1.0' in (await second.probe("/metrics"))[1]
         assert (await client.get(LEASE, "slipway-manager-leader", "default"))["spec"]["holderIdentity"] == ""
 
@@ -164,7 +164,7 @@ async def test_who_loses_the_lead_cancels_its_work_and_ends(server: EmbeddedServ
     async with AsyncClient(server.connection()) as client:
         await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
         run = Run(server.connection(), reconciler, leader_elect=True, leader_namespace="default", grace=60.0)
-        await until(lambda: reconciler.asked)
+        await eventually(lambda: reconciler.asked)
         lease = await client.get(LEASE, "slipway-manager-leader", "default")
         while True:
             lease = await client.get(LEASE, "slipway-manager-leader", "default")
@@ -187,7 +187,7 @@ async def test_an_api_server_that_is_away_for_long_ends_the_lead_before_the_leas
     async with AsyncClient(server.connection()) as client:
         await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
     run = Run(server.connection(), reconciler, leader_elect=True, leader_namespace="default", grace=60.0)
-    await until(lambda: reconciler.asked)
+    await eventually(lambda: reconciler.asked)
     loop = asyncio.get_running_loop()
     await server.stop()
     began = loop.time()
@@ -225,8 +225,8 @@ async def test_webhooks_run_on_a_manager_that_does_not_lead_and_count_for_readin
         await client.create(LEASE, {"metadata": {"name": "slipway-manager-leader", "namespace": "default"}, "spec": held})
     run = Run(server.connection(), leader_elect=True, leader_namespace="default")
     run.manager.add_webhooks(webhooks)
-    await until(lambda: webhooks.ran == ["started"])
-    await until(lambda: run.manager.cache.informers and run.manager.cache.informers[0].synced.is_set())
+    await eventually(lambda: webhooks.ran == ["started"])
+    await eventually(lambda: run.manager.cache.informers and run.manager.cache.informers[0].synced.is_set())
     assert await run.probe("/readyz") == (
         500,
         "[+]shutdown ok\n[+]informer configmaps ok\n[+]lease default/slipway-manager-leader ok\n"
@@ -240,7 +240,7 @@ async def test_webhooks_run_on_a_manager_that_does_not_lead_and_count_for_readin
 async def test_a_bug_in_an_informer_ends_the_manager_with_its_error(server: EmbeddedServer) -> None:
     async with AsyncClient(server.connection()) as client:
         run = Run(server.connection())
-        await until(lambda: run.reconciler.asked)
+        await eventually(lambda: run.reconciler.asked)
 
         def broken(old: object, new: object) -> None:
             if getattr(new, "name", "") == "poison":

@@ -7,6 +7,8 @@ import pytest
 from slipway.api.kubeadm.internal import Arg
 from slipway.workload import arguments
 
+pytestmark = pytest.mark.upstream_table
+
 
 def args(*pairs: str) -> list[Arg]:
     return [Arg(name=pair.partition("=")[0], value=pair.partition("=")[2]) for pair in pairs]

@@ -13,6 +13,8 @@ from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.workload import configmaps
 
+pytestmark = pytest.mark.upstream_table
+
 
 def cluster(version: str) -> ClusterConfiguration:
     return ClusterConfiguration(

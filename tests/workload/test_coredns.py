@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from node.conftest import Lines, MakeContext
 
+pytestmark = pytest.mark.upstream_table
+
 
 @pytest.mark.parametrize(
     ("subnet", "address"),

@@ -14,6 +14,8 @@ from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.workload import corefile
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[1] / "golden/corefiles"
 TEXTS = {case["name"]: case["text"] for case in yaml.safe_load((GOLDEN / "corefiles.cases.yaml").read_text())}
 ROWS = [(version, row) for version, rows in json.loads((GOLDEN / "corefiles.json").read_text()).items() for row in rows]

@@ -9,6 +9,8 @@ from slipway.api.kubeadm.internal import APIEndpoint, InitConfiguration
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.workload import endpoints
 
+pytestmark = pytest.mark.upstream_table
+
 
 @pytest.mark.parametrize(
     ("text", "address"),

@@ -9,6 +9,8 @@ from slipway.api.kubeadm.internal import DNS, ClusterConfiguration, Etcd, Extern
 from slipway.api.machinery.version import Version
 from slipway.workload import images
 
+pytestmark = pytest.mark.upstream_table
+
 
 def release(version: str) -> releases.Release:
     return releases.release_for(Version.parse(version))

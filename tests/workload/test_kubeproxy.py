@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from slipway.node.context import NodeContext
 
+pytestmark = pytest.mark.upstream_table
+
 ENDPOINT = APIEndpoint(advertise_address="10.0.0.11", bind_port=6443)
 
 

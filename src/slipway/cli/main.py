@@ -10,6 +10,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from slipway.cli.argv.command import Command
     from slipway.cli.argv.parser import Invocation
     from slipway.host.interface import Host
 
@@ -19,21 +20,16 @@ _BROKEN_PIPE = 141
 
 
 def entry() -> None:
-    """The program.  A process that lives for milliseconds has no use for collecting cycles, nor for taking itself apart at the end."""
-    import gc
-
-    gc.disable()
-    # msgspec would import it for Pythons that are older than ours, which takes longer than many commands; gRPC, which needs it, gets it.
-    sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]
-    code = main()
+    """The program, which has its process for itself and does not take it apart at the end."""
+    code = main(own_process=True)
     sys.stderr.flush()
     os._exit(code)
 
 
-def main(argv: list[str] | None = None, host: Host | None = None) -> int:
-    """Run a command line; ``host`` stands for the machine in tests."""
+def main(argv: list[str] | None = None, host: Host | None = None, *, own_process: bool = False) -> int:
+    """Run a command line; ``host`` stands for the machine in tests, and ``own_process`` lets the process be fitted to the command."""
     try:
-        code = _run(sys.argv[1:] if argv is None else argv, host)
+        code = _run(sys.argv[1:] if argv is None else argv, host, own_process=own_process)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has left; as with a C program, that ends this one.
@@ -54,7 +50,7 @@ def program_name() -> str:
     return next((name for name in _PROGRAMS if called.endswith(name)), _PROGRAMS[0])
 
 
-def _run(argv: list[str], host: Host | None) -> int:
+def _run(argv: list[str], host: Host | None, *, own_process: bool) -> int:
     from slipway.cli.argv.parser import Invocation, check_arguments, find, parse
     from slipway.cli.trees.root import build
 
@@ -74,6 +70,8 @@ def _run(argv: list[str], host: Host | None) -> int:
         if not command.run:
             _help(invocation)
             raise _subcommand_required()
+        if own_process:
+            _fit_process(command)
         command.function()(invocation)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
@@ -82,6 +80,21 @@ def _run(argv: list[str], host: Host | None) -> int:
 
         return report(error, invocation)
     return 0
+
+
+def _fit_process(command: Command) -> None:
+    """A process that lives for milliseconds has no use for collecting cycles, nor for what its packages import for other Pythons."""
+    if not command.long_running:
+        import gc
+
+        gc.disable()
+    if not command.bare and "typing_extensions" not in sys.modules:
+        # msgspec wants it for Pythons that are older than ours, and it takes longer than many commands.
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+        try:
+            import msgspec  # noqa: F401 - so that it is there without
+        finally:
+            del sys.modules["typing_extensions"]
 
 
 def _help(invocation: Invocation) -> None:

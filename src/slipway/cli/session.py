@@ -19,7 +19,7 @@ def progress_for(call: Invocation) -> Progress:
     """Lines for a person, or with ``-o json`` an event a line; sub-commands of phases have no ``-o``."""
     chosen = call.text("output") if "output" in call.flags else "text"
     if chosen == "json":
-        return JsonProgress()
+        return JsonProgress(show_secrets=call.is_on("show-secrets"))
     if chosen != "text":
         raise UsageError(f'invalid output format "{chosen}": use text or json')
     return TextProgress()
@@ -30,8 +30,8 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
 
     A command to which the version does not matter spares the look-up of what a label such as stable-1 means.
     """
-    from slipway.node.config import load as configuration
     from slipway.node.config import version
+    from slipway.node.config.load import load_init
     from slipway.node.context import NodeContext
 
     progress = TextProgress()
@@ -39,7 +39,7 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
     def fetch(url: str) -> str:
         return version.fetch_label(url) if look_up else f"v{version.acting_release(call.host.environment).version}"
 
-    config, release = configuration.load_init(
+    config, release = load_init(
         call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, fetch=fetch
     )
     call.release = release

@@ -7,6 +7,31 @@ from typing import IO, Literal, Protocol
 
 import msgspec
 
+WITHHELD = "<value withheld>"
+"""Stands where a secret would; the words are kubeadm's."""
+
+
+class Sensitive(str):
+    """A text that holds secrets, such as a token: to a person it is a text like any other, and ``public`` is what may go further."""
+
+    __slots__ = ("public",)
+    public: str
+
+    @classmethod
+    def hiding(cls, text: str, *secrets: str) -> Sensitive:
+        """``text`` with these secrets in it."""
+        public = text
+        for secret in filter(None, secrets):
+            public = public.replace(secret, WITHHELD)
+        return cls.beside(text, public)
+
+    @classmethod
+    def beside(cls, text: str, public: str) -> Sensitive:
+        """``text``, and what is left of it without its secrets."""
+        made = cls(text)
+        made.public = public
+        return made
+
 
 class PhaseEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A phase started, finished, was skipped, or failed."""
@@ -18,7 +43,7 @@ class PhaseEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(Protocol):
-    """Where a run reports to."""
+    """Where a run reports to.  A text with secrets in it is a :class:`Sensitive` one."""
 
     def say(self, text: str) -> None:
         """A line for the operator, such as ``[certs] Generating "ca" certificate and key``."""
@@ -59,25 +84,35 @@ class TextProgress:
 
 
 class JsonProgress:
-    """What a program reads: every event is one JSON object on a line of its own."""
+    """What a program reads: every event is one JSON object on a line of its own.
 
-    def __init__(self, out: IO[str] | None = None) -> None:
+    Logs of programs are kept and handed on, so secrets are left out unless ``show_secrets`` asks for them; the event is marked.
+    """
+
+    def __init__(self, out: IO[str] | None = None, *, show_secrets: bool = False) -> None:
         self._out = out or sys.stdout
+        self._show_secrets = show_secrets
 
     def say(self, text: str) -> None:
-        self._emit({"event": "message", "text": text})
+        self._tell("message", text)
 
     def warn(self, text: str) -> None:
-        self._emit({"event": "warning", "text": text})
+        self._tell("warning", text)
 
     def show(self, text: str) -> None:
-        self._emit({"event": "output", "text": text})
+        self._tell("output", text)
 
     def phase(self, event: PhaseEvent) -> None:
         fields = {"event": event.event, "phase": event.phase, "seconds": round(event.seconds, 6)}
         if event.reason:
             fields["reason"] = event.reason
         self._emit(fields)
+
+    def _tell(self, event: str, text: str) -> None:
+        if isinstance(text, Sensitive):
+            self._emit({"event": event, "text": str(text) if self._show_secrets else text.public, "secret": True})
+        else:
+            self._emit({"event": event, "text": text})
 
     def _emit(self, fields: dict[str, object]) -> None:
         self._out.write(msgspec.json.encode(fields).decode() + "\n")

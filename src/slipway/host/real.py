@@ -77,10 +77,10 @@ class RealHost:
             return handle.read(most)
 
     def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
-        target = self._followed(path)
-        if os.path.lexists(target) and not os.path.isfile(target):
-            # A device or a pipe is somebody's: it is written to, never replaced.
-            with open(target, "wb") as handle:
+        target, given = self._followed(path), self.location(path)
+        if os.path.exists(given) and not os.path.isfile(given):
+            # A device or a pipe is somebody's: it is written to, never replaced.  /dev/stdout leads to a pipe that has no other path.
+            with open(given, "wb") as handle:
                 handle.write(content)
             return
         folder = os.path.dirname(target)

@@ -10,11 +10,15 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from slipway.api.releases import Release
 
 Document = dict[str, Any]
 
 _LISTS = ("clusters", "contexts", "users")
+# What an entry says where a file is: from the kubeconfig's own folder, unless the path is absolute.
+_PATHS = {"cluster": ("certificate-authority",), "user": ("client-certificate", "client-key", "tokenFile")}
 
 
 def document(*, server: str, cluster: str, user: str, ca: bytes, credentials: dict[str, str]) -> Document:
@@ -72,6 +76,41 @@ def named(kubeconfig: Document, kind: str, name: str) -> Document | None:
             found = entry.get(kind)
             return found if isinstance(found, dict) else {}
     return None
+
+
+def standard_files(environment: Mapping[str, str]) -> list[str]:
+    """Where a user's kubeconfig is looked for, as NewDefaultClientConfigLoadingRules of client-go 0.35.4 has it: in the files of
+    KUBECONFIG, and only where that is not set in ~/.kube/config.
+    """
+    if named_files := environment.get("KUBECONFIG"):
+        return list(dict.fromkeys(path for path in named_files.split(":") if path))
+    return [f"{environment['HOME']}/.kube/config"] if environment.get("HOME") else []
+
+
+def merged(documents: Mapping[str, Document]) -> Document:
+    """Kubeconfigs by path as one, as ClientConfigLoadingRules.Load of client-go 0.35.4 merges them: what comes first wins, and an
+    entry is taken whole.  Paths in entries become absolute where their file's is.
+    """
+    result: Document = {}
+    for path, kubeconfig in documents.items():
+        for field, value in kubeconfig.items():
+            if field not in _LISTS and value:
+                result.setdefault(field, value)
+        for kind in _LISTS:
+            known = result.setdefault(kind, [])
+            names = {entry.get("name") for entry in known}
+            known += [
+                _resolved(entry, kind.removesuffix("s"), path) for entry in kubeconfig.get(kind) or [] if entry.get("name") not in names
+            ]
+    return result
+
+
+def _resolved(entry: Document, kind: str, path: str) -> Document:
+    content, folder = entry.get(kind), path.rpartition("/")[0]
+    if not isinstance(content, dict) or not folder:
+        return entry
+    relative = {field: content[field] for field in _PATHS.get(kind, ()) if content.get(field) and not str(content[field]).startswith("/")}
+    return {**entry, kind: {**content, **{field: f"{folder}/{reference}" for field, reference in relative.items()}}}
 
 
 def decoded(data: object, what: str) -> bytes:

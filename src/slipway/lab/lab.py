@@ -1,4 +1,7 @@
-"""Making a lab: its record, and its network on the machine.  What ends it is in :mod:`slipway.lab.teardown`."""
+"""The story of a lab: from a Kubernetes version to an OS image, and from the image to hosts that run on a network of their own.
+
+What ends it is in :mod:`slipway.lab.teardown`.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,29 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab import locks, requirements
+from slipway.lab import requirements
+from slipway.lab.hosts import hosts
+from slipway.lab.images import archives
 from slipway.lab.network import bridge as network
-from slipway.lab.record import DEFAULT_ROOT, Lab, LabRecord, labs, new_lab
+from slipway.lab.osimage import base, image
+from slipway.lab.programs import catalog, obtain
+from slipway.lab.record import DEFAULT_ROOT, Lab, LabRecord, labs, locked, new_lab
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from slipway.host.progress import Progress
+    from slipway.lab.hosts.hosts import HostInfo
+    from slipway.lab.osimage.image import NodeTool, OSImage
+
+
+def build_image(version: str, *, node_tool: NodeTool, folder: Path | None, progress: Progress) -> OSImage:
+    """An OS image with everything that a node of this version needs, the control plane's images included."""
+    image.check_node_tool(node_tool)  # first: programs can take minutes
+    obtained = obtain.obtain(version, catalog.PROGRAMS, folder=folder, progress=progress)
+    root = base.ensure(progress)
+    images = archives.build(version, obtained, rootfs=root)
+    return image.build(version, node_tool=node_tool, components=obtained, archives=images, progress=progress)
 
 
 def up(
@@ -34,7 +52,7 @@ def up(
     if not lab.exists:
         requirements.check_space(root)
         root.mkdir(parents=True, exist_ok=True)
-        with locks.locked(root / ".lock"):  # two labs that are made at the same time must not choose the same range
+        with locked(root / ".lock"):  # two labs that are made at the same time must not choose the same range
             if not lab.exists:
                 lab.save(_record(lab, root, bridge, hosts, pods))
     _check_same(lab.record, bridge=bridge, hosts=hosts, pods=pods)
@@ -48,6 +66,32 @@ def up(
     record = lab.record
     progress.say(f"[lab] {name}: bridge {record.bridge}, hosts in {record.hosts}, Pods in {record.pods}")
     return lab
+
+
+def bring_up(
+    name: str,
+    os_image: OSImage,
+    count: int,
+    progress: Progress,
+    *,
+    bridge: str | None = None,
+    host_range: str | None = None,
+    pod_range: str | None = None,
+) -> tuple[Lab, list[HostInfo]]:
+    """A lab with at least ``count`` hosts, all running; they boot at the same time."""
+    lab = up(name, progress, bridge=bridge, hosts=host_range, pods=pod_range)
+    names = [host.name for host in lab.hosts()]
+    for number in range(1, count + 1):
+        if f"host-{number}" not in names:
+            hosts.create(lab, f"host-{number}", os_image)
+    wanted = [host.name for host in lab.hosts()]
+    for host in wanted:
+        hosts.begin(lab, host)
+    infos = []
+    for host in wanted:
+        infos.append(hosts.wait_running(lab, host))
+        progress.say(f"[host] {host}: running at {infos[-1].address}, booted in {infos[-1].boot_seconds:.1f} s")
+    return lab, infos
 
 
 def _record(lab: Lab, root: Path, bridge: str | None, hosts: str | None, pods: str | None) -> LabRecord:

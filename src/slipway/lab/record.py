@@ -6,8 +6,11 @@ these records, and they are written first, so that a run that was killed leaves 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 import re
+from contextlib import contextmanager
 from datetime import datetime  # noqa: TC003 - msgspec reads it
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -17,13 +20,12 @@ import msgspec
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.real import RealHost
-from slipway.lab import locks
 from slipway.lab.network import addresses
 from slipway.lab.processes import Process  # noqa: TC001 - msgspec reads it
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from contextlib import AbstractContextManager
 
 DEFAULT_ROOT = Path("/var/lib/slipway/labs")
@@ -161,7 +163,7 @@ class Lab:
     def locked(self) -> AbstractContextManager[None]:
         """Hold this while records change.  Two runs on one lab then come one after the other."""
         self.require()
-        return locks.locked(self.lock)
+        return locked(self.lock)
 
     def host_folder(self, name: str) -> HostFolder:
         return HostFolder(self.folder / "hosts" / name)
@@ -282,6 +284,18 @@ def port_name(record: LabRecord, host: HostRecord) -> str:
 def notify_socket(record: LabRecord, host: HostRecord) -> Path:
     """Where systemd-nspawn reports; not in the lab's folder, because the path of a socket may not exceed 107 characters."""
     return RUN_FOLDER / f"{machine_name(record, host)}.notify"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock ``path`` in a folder that is there; the file stays, unless the holder removes it, as it may with all the folder."""
+    while True:
+        with path.open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # A holder that removed the file let go of something that nobody else will lock.
+            if path.exists() and os.path.samestat(os.fstat(handle.fileno()), path.stat()):
+                yield
+                return
 
 
 def _load(path: Path, kind: type[Record]) -> Record | None:

@@ -15,6 +15,8 @@ from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.meta import decode, manifest
 from slipway.api.machinery.patches.jsonpatch import merge
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/clusterapi/conversion"
 V1BETA1, V1BETA2 = bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION
 

@@ -10,6 +10,8 @@ import pytest
 
 from slipway.api.cluster import crds
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/clusterapi/crds"
 
 # What differs on purpose, by kind, version and path in the schema: (upstream's, ours).

@@ -14,6 +14,8 @@ from slipway.api.cluster.kubeadm_node import JoinControlPlane
 from slipway.api.cluster.meta import Condition, decode, manifest
 from slipway.api.machinery.openapi import schema_of
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/clusterapi"
 SAMPLES: list[dict[str, Any]] = json.loads((GOLDEN / "samples.json").read_text())
 READ_KINDS: dict[str, dict[str, str]] = json.loads((GOLDEN / "read-kinds.json").read_text())

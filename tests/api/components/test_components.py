@@ -15,6 +15,8 @@ from slipway.api.machinery.version import Version
 from slipway.api.machinery.yaml import goyaml
 from slipway.api.releases import Release, release_for
 
+pytestmark = pytest.mark.recorded
+
 KUBELET, KUBEPROXY = "kubelet.config.k8s.io", "kubeproxy.config.k8s.io"
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 CASES = [

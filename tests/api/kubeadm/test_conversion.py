@@ -18,6 +18,8 @@ from slipway.api.releases import release_for
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Object
 
+pytestmark = pytest.mark.upstream_table
+
 OLD, NEW = release_for(Version(1, 34, 10)), release_for(Version(1, 35, 4))
 
 

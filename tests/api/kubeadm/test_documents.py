@@ -11,6 +11,8 @@ from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 
+pytestmark = pytest.mark.upstream_table
+
 RELEASE = release_for(Version(1, 35, 4))
 KUBEADM = "apiVersion: kubeadm.k8s.io/v1beta4\n"
 KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

@@ -18,6 +18,8 @@ from slipway.api.kubeadm.migrate import migrate, sparse
 from slipway.api.machinery import strict
 from slipway.api.machinery.yaml import goyaml
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "history"
 
 # kubeadm's steps from one version to the next: the input and kubeadm's output.

@@ -22,6 +22,8 @@ from slipway.api.machinery.yaml import goyaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.recorded
+
 RECORDED = Path(__file__).parents[2] / "golden" / "history" / "types"
 OLD = VERSIONS[:5]
 

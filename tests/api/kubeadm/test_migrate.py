@@ -13,6 +13,8 @@ from slipway.api.kubeadm.migrate import Migration, migrate
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.lab.programs.cache import cache_root
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "history"
 KUBEADM = cache_root() / "bin" / "v1.35.4" / "kubeadm"
 

@@ -19,6 +19,8 @@ from slipway.api.machinery.fieldpath import Path, aggregate
 from slipway.api.machinery.version import Version
 from slipway.api.releases import SUPPORTED_MINORS, Release, release_for
 
+pytestmark = pytest.mark.upstream_table
+
 RELEASE = release_for(Version(1, 35, 4))
 AT = Path("field")
 SOCKET = "unix:///some/path"

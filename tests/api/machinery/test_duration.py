@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from slipway.api.machinery.duration import Duration
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/yaml/durations.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 

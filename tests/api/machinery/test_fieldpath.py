@@ -10,6 +10,8 @@ import pytest
 
 from slipway.api.machinery.fieldpath import FieldError, Path, aggregate, duplicate, forbidden, invalid, not_supported, required
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = File(__file__).parents[2] / "golden/yaml/fielderrors.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 

@@ -10,6 +10,8 @@ import pytest
 
 from slipway.api.machinery.quantity import QuantityError, canonical
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/yaml/quantities.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 

@@ -10,6 +10,8 @@ import pytest
 
 from slipway.api.machinery.version import Version
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[2] / "golden/yaml/versions.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 TEXTS = {text: canonical for case in CASES for text, canonical in zip(case["texts"], case["canonical"], strict=True)}

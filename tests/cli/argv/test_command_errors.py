@@ -11,6 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from cli.conftest import Run
 
+pytestmark = pytest.mark.recorded
+
 _GOLDEN = Path(__file__).parents[2] / "golden"
 _CASES = [
     pytest.param(path.parent.name, case, id=f"{path.parent.name} {' '.join(case['arguments'])}")

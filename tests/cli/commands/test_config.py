@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -105,6 +107,42 @@ def test_migrate_writes_the_new_file(run: Run, old: Path, tmp_path: Path) -> Non
 def test_migrate_may_replace_the_file_that_it_reads(run: Run, old: Path) -> None:
     expected = run("config", "migrate", "--old-config", str(old)).out
     assert run("config", "migrate", "--old-config", str(old), "--new-config", str(old)).code == 0
+    assert old.read_text() == expected
+
+
+# kubeadm writes with os.WriteFile (cmd/kubeadm/app/cmd/config.go, 1.35.4): it follows links, and writes into what is there.
+def test_migrate_writes_through_what_is_not_a_regular_file(run: Run, old: Path, tmp_path: Path) -> None:
+    expected = run("config", "migrate", "--old-config", str(old)).out
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for name in (pipe, link):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            assert run("config", "migrate", "--old-config", str(old), "--new-config", str(name)).code == 0
+            assert os.read(reader, 1 << 16).decode() == expected
+        finally:
+            os.close(reader)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
+def test_migrate_can_write_to_standard_output_by_its_name(run: Run, old: Path, tmp_path: Path) -> None:
+    """As /dev/stdout is; a link of our own, since a defect here would replace that of the machine."""
+    expected = run("config", "migrate", "--old-config", str(old)).out
+    link = tmp_path / "stdout"
+    link.symlink_to("/proc/self/fd/1")
+    command = [sys.executable, "-m", "slipway", "config", "migrate", "--old-config", str(old), "--new-config", str(link)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == expected
+
+
+def test_migrate_follows_a_link_to_the_file_that_it_writes(run: Run, old: Path, tmp_path: Path) -> None:
+    expected = run("config", "migrate", "--old-config", str(old)).out
+    link = tmp_path / "folder" / "link.yaml"
+    link.parent.mkdir()
+    link.symlink_to("../old.yaml")
+    assert run("config", "migrate", "--old-config", str(link), "--new-config", str(link)).code == 0
+    assert link.is_symlink()
     assert old.read_text() == expected
 
 

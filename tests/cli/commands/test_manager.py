@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cli.conftest import Run
+from support.ports import free_port
 
 from slipway.embedded.server import EmbeddedServer
 
@@ -58,6 +58,16 @@ def test_without_a_cluster_it_says_how_to_name_one(run: Run, monkeypatch: pytest
     outcome = run("manager")
     assert outcome.code == 1
     assert "there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG" in outcome.err
+
+
+def test_the_files_of_kubeconfig_are_merged(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The context is in one file, and the cluster that it names in another one."""
+    (tmp_path / "one").write_text("current-context: a\ncontexts: [{name: a, context: {cluster: b}}]\n")
+    (tmp_path / "two").write_text("current-context: x\nclusters: [{name: b, cluster: {server: 'http://127.0.0.1:1'}}]\n")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/missing:{tmp_path}/one:{tmp_path}/two")
+    outcome = run("manager", "install")
+    assert outcome.code == 1
+    assert "http://127.0.0.1:1" in outcome.err
 
 
 def test_the_manifests_as_yaml_and_as_json_are_the_same(run: Run) -> None:
@@ -150,12 +160,6 @@ def test_a_server_that_is_away_is_an_error(run: Run, tmp_path: Path) -> None:
     assert "127.0.0.1:1" in outcome.err
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def _get(port: int, path: str) -> int:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
@@ -169,7 +173,7 @@ def _get(port: int, path: str) -> int:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_manager_serves_until_it_is_told_to_stop(run: Run, server: Path, number: signal.Signals) -> None:
     assert run("manager", "install", "--kubeconfig", str(server), "--webhook-url=https://127.0.0.1:1").code == 0
-    health, metrics, hooks = _free_port(), _free_port(), _free_port()
+    health, metrics, hooks = free_port(), free_port(), free_port()
     command = [sys.executable, "-m", "slipway", "manager", "--kubeconfig", str(server), f"--health-addr=127.0.0.1:{health}"]
     flags = [f"--metrics-bind-address=127.0.0.1:{metrics}", f"--webhook-port={hooks}", "--leader-elect"]
     process = subprocess.Popen([*command, *flags], stderr=subprocess.PIPE, text=True)

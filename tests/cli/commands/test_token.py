@@ -67,6 +67,13 @@ def test_the_kubeconfig_of_the_environment_comes_before_that_of_the_user(run: Ru
     assert f"failed to list bootstrap tokens: {REFUSED}" in outcome.err
 
 
+def test_where_there_is_no_kubeconfig_the_first_place_to_look_is_named(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As GetKubeConfigPath of kubeadm 1.35.4, by GetDefaultFilename of client-go: the first of the names where none is there."""
+    monkeypatch.setenv("KUBECONFIG", f"{home}/missing:{home}/other")
+    outcome = run("token", "list", "--rootfs", str(home / "empty"))
+    assert f"{home}/missing: no such file or directory" in outcome.err
+
+
 def test_a_dry_run_shows_the_secret_though_no_cluster_answers(run: Run, home: Path) -> None:
     (home / "conf").write_text(KUBECONFIG % 1)
     outcome = run("token", "create", TOKEN, "--ttl", "0", "--dry-run", "--kubeconfig", str(home / "conf"), program="kubeadm")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from slipway.cli.argv.command import Command
 
+pytestmark = pytest.mark.recorded
+
 _TESTS = Path(__file__).parents[2]
 VERSIONS = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 
@@ -31,11 +33,11 @@ _OWN_COMMANDS = {
     "manager": "the controllers of Cluster API, with all that is under it",
 }
 _OWN_FLAGS = {
-    ("init", "output"): "event stream, kubernetes/kubeadm#494",
-    ("join", "output"): "event stream, kubernetes/kubeadm#494",
-    ("reset", "output"): "event stream, kubernetes/kubeadm#494",
-    ("upgrade apply", "output"): "event stream, kubernetes/kubeadm#494",
-    ("upgrade node", "output"): "event stream, kubernetes/kubeadm#494",
+    **{
+        (command, flag): "event stream, kubernetes/kubeadm#494"
+        for command in ("init", "join", "reset", "upgrade apply", "upgrade node")
+        for flag in ("output", "show-secrets")
+    },
     ("config migrate", "strict-compat"): "the default migration goes beyond kubeadm's",
     **{
         (path, "etcd-snapshot-dir"): "a snapshot before etcd is upgraded, kubernetes/kubeadm#618"

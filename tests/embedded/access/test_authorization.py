@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from embedded.wire import Wire, until_async, wire
+from embedded.wire import Wire, wire
+from support.waiting import eventually
 
 from slipway.embedded.access.authorization import allows
 from slipway.embedded.endpoints.request import RequestInfo
@@ -95,6 +96,6 @@ async def test_a_role_of_labelled_roles_has_their_rules_and_follows_them(server:
         async def may(expected: int) -> bool:
             return (await asker.ask("GET", "/api/v1/nodes"))[0] == expected
 
-        await until_async(lambda: may(200))
+        await eventually(lambda: may(200))
         await admin.ask("DELETE", f"{RBAC}/clusterroles/nodes")
-        await until_async(lambda: may(403))
+        await eventually(lambda: may(403))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from embedded.wire import Wire, config_map, until_async
+from embedded.wire import Wire, config_map
+from support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio
 
@@ -49,7 +50,7 @@ async def test_an_object_stays_while_one_owner_does(asker: Wire) -> None:
         assert child is not None
         return [reference["name"] for reference in child["metadata"]["ownerReferences"]] == ["other"]
 
-    await until_async(has_one_owner)
+    await eventually(has_one_owner)
     await asker.ask("DELETE", f"{MAPS}/other")
     await asker.until_gone(f"{MAPS}/child")
 
@@ -64,7 +65,7 @@ async def test_a_foreground_deletion_waits_for_those_that_block_it(asker: Wire) 
         child = await asker.get(f"{MAPS}/child")
         return child is not None and "deletionTimestamp" in child["metadata"]
 
-    await until_async(is_deleting)
+    await eventually(is_deleting)
     assert await asker.get(f"{MAPS}/owner") is not None
     await asker.patch(f"{MAPS}/child", {"metadata": {"finalizers": None}})
     await asker.until_gone(f"{MAPS}/owner")
@@ -130,4 +131,4 @@ async def test_a_hundred_dependents_go(asker: Wire) -> None:
     async def none_left() -> bool:
         return not (await asker.ask("GET", f"{MAPS}?labelSelector=a%3Db"))[1]["items"]
 
-    await until_async(none_left)
+    await eventually(none_left)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from embedded.wire import Wire, config_map, define, definition, until_async
+from embedded.wire import Wire, config_map, define, definition
+from support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio
 
@@ -12,12 +13,12 @@ SPACE = "/api/v1/namespaces/space"
 
 async def make(asker: Wire) -> None:
     await asker.make("/api/v1/namespaces", {"metadata": {"name": "space"}})
-    await until_async(lambda: asker.get(f"{SPACE}/serviceaccounts/default"))
+    await eventually(lambda: asker.get(f"{SPACE}/serviceaccounts/default"))
 
 
 async def test_a_namespace_has_an_account_and_the_authority(asker: Wire) -> None:
     await make(asker)
-    await until_async(lambda: asker.get(f"{SPACE}/configmaps/kube-root-ca.crt"))
+    await eventually(lambda: asker.get(f"{SPACE}/configmaps/kube-root-ca.crt"))
     found = await asker.get(f"{SPACE}/configmaps/kube-root-ca.crt")
     assert found is not None
     assert found["data"]["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
@@ -32,7 +33,7 @@ async def test_a_deleted_account_comes_back(asker: Wire) -> None:
         found = await asker.get(f"{SPACE}/serviceaccounts/default")
         return found is not None and before is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
 
-    await until_async(is_new)
+    await eventually(is_new)
 
 
 async def test_a_namespace_goes_with_all_that_is_in_it(asker: Wire) -> None:
@@ -64,7 +65,7 @@ async def test_a_namespace_waits_for_finalizers_and_says_so(asker: Wire) -> None
     async def says_so() -> bool:
         return await message() == "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
 
-    await until_async(says_so)
+    await eventually(says_so)
     code, document = await asker.ask("POST", f"{SPACE}/configmaps", config_map("late"))
     assert (code, document["reason"]) == (403, "Forbidden")
     assert document["message"] == (

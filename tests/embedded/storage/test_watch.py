@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from embedded.wire import DEFINITIONS, Wire, config_map, define, definition, until, wire
+from embedded.wire import DEFINITIONS, Wire, config_map, define, definition, wire
+from support.waiting import eventually
 
 from slipway.embedded.server import EmbeddedServer
 from slipway.embedded.storage import read
@@ -73,7 +74,7 @@ async def test_a_compacted_version_is_gone_and_a_new_list_goes_on(server: Embedd
 
 async def test_the_history_is_as_long_as_it_is_told_to_be() -> None:
     async with EmbeddedServer(tls=False, history=2) as server, wire(server.connection()) as asker:
-        await until(lambda: server.core.store.get("configmaps", "default", "kube-root-ca.crt"))
+        await eventually(lambda: server.core.store.get("configmaps", "default", "kube-root-ca.crt"))
         versions = [(await asker.make(MAPS, config_map(name)))["metadata"]["resourceVersion"] for name in "abcd"]
         async with asker.watch(f"{MAPS}?watch=1&resourceVersion={versions[1]}") as events:
             assert await take(events, 2) == [("ADDED", "c"), ("ADDED", "d")]
@@ -107,7 +108,7 @@ async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> No
     ]
     streams = [watch.lines(asyncio.get_running_loop().time() + 10) for watch in watches]
     first = [asyncio.ensure_future(anext(stream)) for stream in streams]
-    await until(lambda: len(core.store.bucket("configmaps").watchers) == 3)
+    await eventually(lambda: len(core.store.bucket("configmaps").watchers) == 3)
     core.store.put("configmaps", config_map("a", namespace="default", uid="u"), 0)
     lines = await asyncio.gather(*first)
     assert all(line is lines[0] for line in lines)
@@ -125,7 +126,7 @@ async def test_a_watch_that_is_not_read_is_ended(server: EmbeddedServer, monkeyp
     watch = watching.Watch(core.store, core.converter, resource, read.selection(resource, "", {}), query, bookmark_seconds=60)
     stream = watch.lines(asyncio.get_running_loop().time() + 10)
     waiting = asyncio.ensure_future(anext(stream))
-    await until(lambda: core.store.bucket("configmaps").watchers)
+    await eventually(lambda: core.store.bucket("configmaps").watchers)
     for number in range(20):
         core.store.put("configmaps", config_map(f"m{number}", namespace="default", uid=f"u{number}"), 0)
     with pytest.raises(StopAsyncIteration):

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from embedded.wire import DEFINITIONS, Wire, define, definition, until_async
+from embedded.wire import DEFINITIONS, Wire, define, definition
+from support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio
 
@@ -164,7 +165,7 @@ async def test_names_that_another_definition_has_are_not_accepted(asker: Wire) -
         listed = found["status"].get("conditions") or ()
         return {item["type"]: (item["status"], item["reason"], item["message"]) for item in listed}
 
-    await until_async(conditions)
+    await eventually(conditions)
     assert await conditions() == {
         "NamesAccepted": ("False", "ListKindConflict", '"GadgetList" is already in use'),
         "Established": ("False", "NotAccepted", "not all names are accepted"),
@@ -174,7 +175,7 @@ async def test_names_that_another_definition_has_are_not_accepted(asker: Wire) -
     async def is_established() -> bool:
         return (await conditions()).get("Established", ("",))[0] == "True"
 
-    await until_async(is_established)
+    await eventually(is_established)
 
 
 async def test_an_event_has_two_faces(asker: Wire) -> None:

@@ -12,6 +12,8 @@ import pytest
 from slipway.fleet.bootstrap.decision import Step, decide, rendered_anew
 from slipway.fleet.contract.facts import ClusterFacts, Owner
 
+pytestmark = pytest.mark.upstream_table
+
 READY = ClusterFacts("default", "c", infrastructure_provisioned=True, control_plane_initialized=True)
 NOT_INITIALIZED = READY._replace(control_plane_initialized=False)
 WORKER = Owner("Machine", "default", "m", "c", "v1.34.0")

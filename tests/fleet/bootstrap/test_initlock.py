@@ -11,6 +11,8 @@ from slipway.fleet.bootstrap import initlock
 from slipway.fleet.bootstrap.initlock import Claim
 from slipway.fleet.contract.facts import ClusterFacts, cluster_from
 
+pytestmark = pytest.mark.upstream_table
+
 
 @pytest.mark.parametrize(
     ("held_by", "holder_exists", "expected"),

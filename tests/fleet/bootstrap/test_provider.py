@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from fleet.world import World, eventually
+from fleet.world import World
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, ROLE, SECRET
 from slipway.fleet.bootstrap.options import BootstrapOptions

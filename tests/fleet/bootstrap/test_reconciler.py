@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fleet.world import CA_PAIR, World, eventually
+from fleet.world import CA_PAIR, World
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
     CLUSTER,
@@ -32,7 +33,7 @@ from slipway.fleet.bootstrap.version import VersionUnreadableError
 from slipway.kube.aio import PatchType
 from slipway.runtime.objects import DONE, Result
 
-pytestmark = [pytest.mark.asyncio]
+pytestmark = [pytest.mark.asyncio, pytest.mark.upstream_table]
 
 TTL = timedelta(hours=2)
 CHECK = Result(TTL.total_seconds() / 3)

@@ -13,6 +13,8 @@ from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, M
 from slipway.fleet.bootstrap import watches
 from slipway.runtime.objects import Object
 
+pytestmark = pytest.mark.upstream_table
+
 REFERENCE = {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "config"}
 
 

@@ -10,6 +10,8 @@ from slipway.api.cluster.kinds import MACHINE, MACHINE_POOL
 from slipway.fleet.contract.facts import ControlPlaneReference, cluster_from, owner_from, owner_link
 from slipway.runtime.objects import OwnerReference
 
+pytestmark = pytest.mark.upstream_table
+
 
 def machine(labels: dict[str, str] | None = None, **parts: Any) -> dict[str, Any]:
     return {"metadata": {"name": "m", "namespace": "default", "labels": labels or {}}, **parts}

@@ -11,7 +11,7 @@ import pytest
 from lab.static_elf import STATIC_ELF
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab.images import elf, libraries
+from slipway.lab.images import libraries
 from slipway.lab.images.oci import File, Link
 
 
@@ -89,10 +89,10 @@ def test_script_is_refused_as_nobody_knows_what_it_needs(tmp_path: Path) -> None
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x01\x01" + bytes(58), STATIC_ELF[:40]], ids=["empty", "32 bits", "cut off"])
 def test_file_that_is_no_whole_64_bit_elf_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "program").write_bytes(content)
-    with pytest.raises(elf.NotELFError):
-        elf.linkage(tmp_path / "program")
+    with pytest.raises(libraries.NotELFError):
+        libraries.linkage(tmp_path / "program")
 
 
 def test_static_program_needs_nothing(tmp_path: Path) -> None:
     (tmp_path / "program").write_bytes(STATIC_ELF)
-    assert elf.linkage(tmp_path / "program") == elf.Linkage(interpreter="", needed=(), search_path=())
+    assert libraries.linkage(tmp_path / "program") == libraries.Linkage(interpreter="", needed=(), search_path=())

@@ -14,7 +14,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.host.progress import Progress
 from slipway.lab import processes
-from slipway.lab.management import plan, plane, ports
+from slipway.lab.management import plan, plane, ports, status
 from slipway.lab.management import state as managementstate
 from slipway.lab.management.state import State
 
@@ -30,7 +30,7 @@ def progress() -> RecordedProgress:
 def scripts(folder: Path, **bodies: str) -> dict[str, Path]:
     """Programs that are shell scripts; without a body they end at once."""
     made = {}
-    for name in plane.PROGRAMS:
+    for name in plan.PROGRAMS:
         made[name] = folder / name
         made[name].write_text(f"#!/bin/sh\n{bodies.get(name, 'exit 1')}\n")
         made[name].chmod(0o755)
@@ -78,14 +78,14 @@ def test_the_controller_manager_leads_at_once_on_its_own_port(tmp_path: Path, pr
     assert given["use-service-account-credentials"] == "true"
 
 
-@pytest.mark.parametrize("name", plane.PROGRAMS)
+@pytest.mark.parametrize("name", plan.PROGRAMS)
 def test_no_program_uses_a_file_outside_of_the_folder(name: str, tmp_path: Path, progress: RecordedProgress) -> None:
     files = [value for value in flags(command(tmp_path, name, progress)).values() if value.startswith("/")]
     assert files
     assert all(value.startswith(f"{tmp_path}/") for value in files)
 
 
-@pytest.mark.parametrize("name", plane.PROGRAMS)
+@pytest.mark.parametrize("name", plan.PROGRAMS)
 def test_every_file_that_a_program_is_given_was_made(name: str, tmp_path: Path, progress: RecordedProgress) -> None:
     ctx = plan.context(tmp_path, Version.parse(VERSION), PORTS, progress)
     plan.make_etcd_credentials(ctx)
@@ -119,7 +119,7 @@ def test_the_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_record_that_cannot_be_read_is_refused_by_name(content: str, tmp_path: Path) -> None:
     (tmp_path / "management.json").write_text(content)
     with pytest.raises(OperatorError, match=r"management\.json is not the record of a management plane"):
-        plane.status(tmp_path)
+        status.status(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_certificates_that_do_not_belong_together_are_told_with_the_folder(tmp_p
 def test_a_process_of_another_start_of_the_machine_is_gone(tmp_path: Path, progress: RecordedProgress) -> None:
     stranger = processes.Process(pid=os.getpid(), started=1, boot="1c2fd2c6-0000-4000-8000-a6a9b8c7d6e5")
     managementstate.save(tmp_path, State(version=VERSION, ports=PORTS, processes={"etcd": stranger}))
-    assert [program.running for program in plane.status(tmp_path).programs] == [False, False, False]
+    assert [program.running for program in status.status(tmp_path).programs] == [False, False, False]
     plane.down(tmp_path, progress)
     assert progress.warnings == [
         f"[management] etcd has ended before, and another program has its process number {os.getpid()}: it is left alone"
@@ -257,9 +257,9 @@ def test_which_version_a_plane_can_become(has: str, wanted: str, running: bool, 
 
 def test_the_status_is_data_for_json(tmp_path: Path) -> None:
     managementstate.save(tmp_path, State(version=VERSION, ports=PORTS))
-    shown = msgspec.to_builtins(plane.status(tmp_path))
+    shown = msgspec.to_builtins(status.status(tmp_path))
     assert shown["server"] == "https://127.0.0.1:23002"
     assert shown["exists"]
     assert not shown["healthy"]
     assert [program["name"] for program in shown["programs"]] == ["etcd", "kube-apiserver", "kube-controller-manager"]
-    assert msgspec.to_builtins(plane.status(tmp_path / "absent"))["exists"] is False
+    assert msgspec.to_builtins(status.status(tmp_path / "absent"))["exists"] is False

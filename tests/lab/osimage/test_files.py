@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import tomllib
@@ -336,6 +337,15 @@ class TestLoadingImages:
         assert (tmp_path / "known").read_text() == "sha256:aaaa\nsha256:bbbb\n"
         imported = [name for name in (tmp_path / "imported").read_text().splitlines() if not name.endswith("/")]
         assert imported == ["blobs/sha256/config-aaaa", "blobs/sha256/config-bbbb", "index.json", "oci-layout"]
+
+    def test_archives_that_share_a_layer_are_not_unpacked_over_each_other(self, tree: Tree, tmp_path: Path) -> None:
+        """Of two programs that make one file at a time, either may fail: GNU tar does, once in some dozen times."""
+        shutil.copy(tmp_path / "usr/share/slipway/images/aaaa.tar", tmp_path / "usr/share/slipway/images/cccc.tar")
+        real = shutil.which("tar")
+        stand_in(tmp_path, "tar", f"""case "$*" in *" -x "*) mkdir "$2/taken" || exit 1 ;; esac; {real} "$@" """)
+        done = self.run(tree, tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (tmp_path / "known").read_text() == "sha256:aaaa\nsha256:bbbb\n"
 
     def test_nothing_but_the_content_and_the_stamp_remains(self, tree: Tree, tmp_path: Path) -> None:
         (tmp_path / "var/lib/containerd/slipway-lab-images").mkdir()  # left by a boot that was cut short

@@ -10,7 +10,7 @@ from lab import fake_program
 from lab.fake_go import FakeGo
 
 from slipway.lab.programs import gobuild
-from slipway.lab.programs.gotoolchain import BuildError
+from slipway.lab.programs.gobuild import BuildError
 
 GO_MOD_1_35 = """\
 module k8s.io/kubernetes

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from slipway.lab.programs.meter import Meter, transfer_text
+from slipway.lab.programs.obtain import Meter, transfer_text
 
 
 class Terminal(io.StringIO):

@@ -18,10 +18,10 @@ from lab.release_site import ReleaseSite, serving
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.lab.programs import cache, catalog, obtain, official
+from slipway.lab.programs import cache, catalog, obtain
 
 VERSION = "v1.35.4"
-ARCH = official.architecture()
+ARCH = catalog.architecture()
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_version_may_be_written_without_its_letter(cache_folder: Path, progress:
     ],
 )
 def test_checksum_is_found_in_what_sites_publish(text: str, digest: str | None) -> None:
-    assert official.published_checksum(text, "https://dl.k8s.io/release/v1.35.4/bin/linux/amd64/kubelet") == digest
+    assert catalog.published_checksum(text, "https://dl.k8s.io/release/v1.35.4/bin/linux/amd64/kubelet") == digest
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_checksum_is_found_in_what_sites_publish(text: str, digest: str | None) 
     ],
 )
 def test_official_address_of_each_project(program: str, version: str, url: str) -> None:
-    artifact = official.artifact(program, version, "arm64")
+    artifact = catalog.artifact(program, version, "arm64")
     assert artifact is not None
     assert artifact.url == url
 
@@ -323,7 +323,7 @@ def test_every_program_has_a_version_for_every_release() -> None:
 
 def test_unknown_architecture_gets_a_sentence() -> None:
     with pytest.raises(OperatorError, match="not published for this machine's architecture, mips"):
-        official.architecture("mips")
+        catalog.architecture("mips")
 
 
 def tar_of(files: dict[str, str]) -> bytes:

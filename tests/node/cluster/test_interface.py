@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from kube.tlsserver import Server, authority, json_answer, leaf
 from node.conftest import VERSIONS
+from support.tlsserver import Server, authority, json_answer, leaf
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from kube.tlsserver import Server, Step, authority, json_answer, leaf
+from support.tlsserver import Server, Step, authority, json_answer, leaf
 
 from slipway.kube import errors
 from slipway.kube.client import Client

@@ -13,6 +13,8 @@ from slipway.node.cluster.dryrun import DryRunCluster
 if TYPE_CHECKING:
     from node.conftest import Lines, MakeContext
 
+pytestmark = pytest.mark.upstream_table
+
 
 # k8s.io/api/core/v1, Taint.ToString
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kube.tlsserver import authority, leaf
 from node.machine import Machine
+from support.tlsserver import authority, leaf
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
@@ -24,6 +24,8 @@ from slipway.workload import configmaps
 
 if TYPE_CHECKING:
     from node.conftest import Lines
+
+pytestmark = pytest.mark.recorded
 
 HISTORY = Path(__file__).parents[2] / "golden/history"
 RELEASE = release_for(Version.parse("v1.35.4"))

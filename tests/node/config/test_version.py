@@ -9,6 +9,8 @@ from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.node.config import version
 
+pytestmark = pytest.mark.upstream_table
+
 
 def unreachable(url: str) -> str:
     raise OperatorError("network is unreachable")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kube import tlsserver
-from kube.tlsserver import Server
 from node.machine import Machine
 from node.tlsserver import Answer, Authority, cluster_info, serving
+from support import tlsserver
+from support.tlsserver import Server
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.node.discovery import file as filediscovery

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from node.conftest import Lines
 
+pytestmark = pytest.mark.upstream_table
+
 RELEASE = release_for(Version(1, 36, 3))
 TOKEN = "123456.abcdef1234567890"
 PIN = "sha256:3b793efefe27a19f93b0fbe6e637e9c41d0dde8a377d6ab1c0f656bf1136dd8a"

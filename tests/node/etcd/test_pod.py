@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from slipway.node.context import NodeContext
 
+pytestmark = pytest.mark.upstream_table
+
 FLAGS = {
     "name": "foo",
     "feature-gates": "InitialCorruptCheck=true",

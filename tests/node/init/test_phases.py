@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from node.conftest import Lines
+
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
 
 CONFIG = """\
 apiVersion: kubeadm.k8s.io/v1beta4
@@ -193,6 +196,30 @@ def test_tokens_and_keys_can_be_kept_out_of_the_output(machine: Machine, lines: 
     assert "--token <value withheld> \\" in farewell
     assert "--control-plane --certificate-key <value withheld>" in farewell
     assert not [text for text in (*lines.said, farewell) if "abcdef.0123456789abcdef" in text or "e6" * 32 in text]
+
+
+SECRETS = {**DRY, "controlPlaneEndpoint": "api.example.org", "certificateKey": "e6" * 32}
+
+
+def test_events_have_no_secrets_and_say_so(machine: Machine) -> None:
+    out = io.StringIO()
+    phases.run(options(overrides=SECRETS, upload_certs=True), machine, JsonProgress(out))
+    secret = b"0123456789abcdef"
+    for text in ("abcdef.0123456789abcdef", "e6" * 32, secret.decode(), base64.b64encode(secret).decode()):
+        assert text not in out.getvalue()
+    marked = [event["text"] for event in map(json.loads, out.getvalue().splitlines()) if event.get("secret")]
+    assert [text for text in marked if "<value withheld>" not in text] == []
+    assert "[upload-certs] Using certificate key:\n<value withheld>" in marked
+    assert "[bootstrap-token] Using token: <value withheld>" in marked
+    assert "--token <value withheld> \\" in marked[-1]
+
+
+def test_events_have_the_secrets_that_were_asked_for(machine: Machine) -> None:
+    out = io.StringIO()
+    phases.run(options(overrides=SECRETS, upload_certs=True), machine, JsonProgress(out, show_secrets=True))
+    marked = [event["text"] for event in map(json.loads, out.getvalue().splitlines()) if event.get("secret")]
+    assert "[bootstrap-token] Using token: abcdef.0123456789abcdef" in marked
+    assert f"--certificate-key {'e6' * 32}" in marked[-1]
 
 
 def test_events_tell_phase_by_phase_what_happened(machine: Machine) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from node.conftest import Lines, MakeContext
 
+pytestmark = pytest.mark.recorded
+
 WORKER = {
     "discovery.bootstrapToken.token": "abcdef.abcdef0123456789",
     "discovery.bootstrapToken.apiServerEndpoint": "10.0.0.1:6443",

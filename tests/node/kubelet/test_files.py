@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from slipway.node.context import NodeContext
 
+pytestmark = pytest.mark.upstream_table
+
 SOCKET = "unix:///run/containerd/containerd.sock"
 APPLIED = '[patches] Applied patch of type "application/strategic-merge-patch+json" to target "kubeletconfiguration"'
 

@@ -16,6 +16,8 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.node.pki import expiration, renewal
 
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
+
 FOLDER = "etc/kubernetes"
 
 

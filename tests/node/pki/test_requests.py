@@ -11,6 +11,8 @@ from cases.certificates import Machine, cases_with_fast_keys, described_tree, re
 from slipway.api.machinery.errors import OperatorError
 from slipway.node.pki import requests
 
+pytestmark = pytest.mark.recorded
+
 
 @pytest.mark.filterwarnings("ignore:Attribute's length must be")
 @pytest.mark.parametrize(("name", "version"), cases_with_fast_keys())

@@ -16,6 +16,8 @@ from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.node.pki import specs
 
+pytestmark = pytest.mark.recorded
+
 RELEASE = release_for(Version(1, 36, 3))
 
 

@@ -17,6 +17,8 @@ from slipway.host.real import RealHost
 from slipway.node import kubeconfigs
 from slipway.node.pki import copycerts, renewal, store
 
+pytestmark = pytest.mark.recorded
+
 # The real one goes on with these, and the control plane then does not start.  We refuse them.
 STRICTER = {"CA is not a CA", "CA with another key", "leaf with another key", "leaf without key"}
 # With this it goes on, too, and the API server does not start; we make what is missing.

@@ -14,6 +14,8 @@ from slipway.node.preflight import externaletcd
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.upstream_table
+
 NEW, OLD = b'{"etcdserver":"3.6.6","etcdcluster":"3.6.0"}', b'{"etcdserver":"3.5.9","etcdcluster":"3.5.0"}'
 REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from node.conftest import Lines
 
+pytestmark = pytest.mark.upstream_table
+
 RELEASE = release_for(Version(1, 36, 3))
 
 

@@ -20,6 +20,8 @@ from slipway.node.reset.phases import ResetOptions
 if TYPE_CHECKING:
     from node.conftest import Lines
 
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
+
 DRY = {"dryRun": True, "criSocket": "unix:///run/containerd/containerd.sock"}
 ETCD = "/etc/kubernetes/manifests/etcd.yaml"
 POD = "apiVersion: v1\nkind: Pod\nspec:\n  volumes:\n"

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from slipway.node.context import NodeContext
 
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
+
 CERTS = "/var/lib/certs"
 CM_CONF, SCHEDULER_CONF = "/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf"
 ENDPOINT, ENDPOINT_V6 = APIEndpoint(bind_port=123, advertise_address="1.2.3.4"), APIEndpoint(bind_port=123, advertise_address="2001:db8::1")

@@ -20,6 +20,8 @@ from slipway.node.context import NodeContext
 from slipway.node.staticpods import patches
 from slipway.node.staticpods.patches import JSON, MERGE, STRATEGIC
 
+pytestmark = [pytest.mark.upstream_table, pytest.mark.recorded]
+
 # kubeadm's table is without the CoreDNS Deployment.
 TARGETS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeletconfiguration")
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/patches/folders.json").read_text())

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from node.conftest import Lines, MakeContext
 
+pytestmark = pytest.mark.upstream_table
+
 LOGIN_DEFS = "SYS_UID_MIN 101\nSYS_UID_MAX 998\nSYS_GID_MIN 102\nSYS_GID_MAX 999\n"
 PASSWD = "root:x:0:0:::/bin/bash\nkubeadm-etcd:x:101:102:::/bin/false\n"
 GROUP = "root:x:0:root\nkubeadm-etcd:x:102:kubeadm-etcd\n"

@@ -16,6 +16,8 @@ from slipway.node.cluster.dryrun import DryRunCluster
 from slipway.node.upgrade import plan
 from slipway.node.upgrade.plan import Offer, State, Upgrade
 
+pytestmark = pytest.mark.upstream_table
+
 ETCD, DNS = "3.1.12", "1.0.6"
 NEW_ETCD, NEW_DNS = "3.6.8-0", "v1.14.2"
 

@@ -11,6 +11,8 @@ from slipway.api.machinery.version import Version
 from slipway.node.upgrade import policy
 from slipway.node.upgrade.policy import Allowed
 
+pytestmark = pytest.mark.upstream_table
+
 # The minimum of a kubeadm that was built without a version, as kubeadm's own tests are.
 MINIMUM = Version.parse("v1.0.0-placeholder-version")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 
 import pytest
 import pytest_asyncio
 from runtime.replay_server import FORBIDDEN, ReplayServer
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from slipway.api.machinery.errors import OperatorError
@@ -44,12 +45,6 @@ def names(found: Iterable[Object]) -> list[tuple[str, str]]:
     return sorted((known.namespace, known.name) for known in found)
 
 
-async def until(condition: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(10):
-        while not await condition():
-            await asyncio.sleep(0.002)
-
-
 def by_of(known: Object) -> Iterable[str]:
     return [str(known.content()["data"]["of"])]
 
@@ -81,14 +76,14 @@ async def test_an_index_follows_changes_and_may_come_late(client: AsyncClient, c
     async def moved() -> bool:
         return names(await cache.list(CONFIG_MAP, index=("of", "y"))) == [("default", "a"), ("default", "b")]
 
-    await until(moved)
+    await eventually(moved)
     assert names(await cache.list(CONFIG_MAP, index=("of", "x"))) == [("other", "a")]
     await client.delete(CONFIG_MAP, "b", "default")
 
     async def gone() -> bool:
         return names(await cache.list(CONFIG_MAP, index=("of", "y"))) == [("default", "a")]
 
-    await until(gone)
+    await eventually(gone)
 
 
 async def test_an_index_of_that_name_by_another_function_is_a_mistake(cache: Cache) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 from runtime.replay_server import EXPIRED, EXPIRED_EVENT, FORBIDDEN, NO_SUCH_RESOURCE, ReplayServer, bookmark, event, item, page
-from runtime.until import until
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CONFIG_MAP
 from slipway.kube.aio import AsyncClient
@@ -106,7 +106,7 @@ async def test_changes_are_told_with_the_state_before_and_after(server: ReplaySe
     watch = await server.next_watch()
     followed.take()
     await watch.send(event("ADDED", "b", 11), event("MODIFIED", "a", 12), event("DELETED", "b", 13))
-    await until(lambda: len(followed.told) == 3)
+    await eventually(lambda: len(followed.told) == 3)
     assert followed.take() == [("b", "", "11"), ("a", "5", "12"), ("b", "13", "")]
     assert [known.name for known in followed.informer.store.list()] == ["a"]
     assert {kind: followed.metric("slipway_informer_events_total", type=kind) for kind in ("ADDED", "MODIFIED", "DELETED")} == {
@@ -132,13 +132,13 @@ async def test_a_connection_that_breaks_is_resumed_without_a_list(server: Replay
     await (await server.next_list()).answer(page(10))
     watch = await server.next_watch()
     await watch.send(event("ADDED", "a", 11))
-    await until(lambda: followed.told)
+    await eventually(lambda: followed.told)
     await watch.break_off()
     again = await server.next_watch()
     assert again.query["resourceVersion"] == "11"
     assert followed.informer.error != ""
     await again.send(bookmark(12))
-    await until(lambda: followed.informer.error == "")
+    await eventually(lambda: followed.informer.error == "")
     assert followed.metric("slipway_informer_errors_total", reason="Unreachable") == 1
 
 
@@ -197,7 +197,7 @@ async def test_a_refusal_is_told_and_tried_again_until_it_is_allowed(server: Rep
     watch = await server.next_watch()
     assert followed.informer.error != ""
     await watch.send(bookmark(11))
-    await until(lambda: followed.informer.error == "")
+    await eventually(lambda: followed.informer.error == "")
     assert followed.metric("slipway_informer_failing") == 0
 
 
@@ -206,7 +206,7 @@ async def test_a_refused_watch_leads_to_a_list_after_a_growing_delay(server: Rep
     for failures in range(3):
         await (await server.next_list()).answer(page(10))
         await (await server.next_watch()).answer(FORBIDDEN, 403)
-        await until(lambda expected=failures + 1: followed.backoff.failures == expected)  # type: ignore[misc]
+        await eventually(lambda expected=failures + 1: followed.backoff.failures == expected)  # type: ignore[misc]
 
 
 async def test_a_kind_that_the_server_does_not_know_is_empty_until_it_does(server: ReplayServer, follow: Follow) -> None:
@@ -240,7 +240,7 @@ async def test_something_that_is_no_object_of_kubernetes_is_told_and_waited_out(
     await watch.send('{"type":"SURPRISE","object":{"metadata":{"name":"b"}}}\n')
     await (await server.next_list()).answer(page(11, item("a", 5)))
     await (await server.next_watch()).send(bookmark(12))
-    await until(lambda: followed.informer.error == "")
+    await eventually(lambda: followed.informer.error == "")
     assert followed.metric("slipway_informer_errors_total", reason="InvalidAnswer") == 2
     assert followed.take() == [("a", "", "5")]
 
@@ -248,7 +248,7 @@ async def test_something_that_is_no_object_of_kubernetes_is_told_and_waited_out(
 async def test_a_resync_tells_everything_again(server: ReplayServer, follow: Follow) -> None:
     followed = follow(resync=0.2)
     await (await server.next_list()).answer(page(10, item("a", 5)))
-    await until(lambda: ("a", "5", "5") in followed.told)
+    await eventually(lambda: ("a", "5", "5") in followed.told)
 
 
 async def test_who_comes_late_is_told_what_is_there_and_who_leaves_nothing_more(server: ReplayServer, follow: Follow) -> None:
@@ -259,10 +259,10 @@ async def test_who_comes_late_is_told_what_is_there_and_who_leaves_nothing_more(
     remove = followed.informer.add_handler(lambda old, new: late.append(_version(new)))
     assert late == ["5"]
     await watch.send(event("MODIFIED", "a", 11))
-    await until(lambda: late == ["5", "11"])
+    await eventually(lambda: late == ["5", "11"])
     remove()
     await watch.send(event("MODIFIED", "a", 12))
-    await until(lambda: followed.told[-1][2] == "12")
+    await eventually(lambda: followed.told[-1][2] == "12")
     assert late == ["5", "11"]
 
 

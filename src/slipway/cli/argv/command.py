@@ -21,10 +21,12 @@ class Command:
         "_workflow",
         "aliases",
         "argument",
+        "bare",
         "example",
         "flag_keys",
         "hidden",
         "long",
+        "long_running",
         "max_arguments",
         "name",
         "persistent_keys",
@@ -52,6 +54,8 @@ class Command:
         long: str = "",
         example: str = "",
         hidden: bool = False,
+        bare: bool = False,
+        long_running: bool = False,
     ) -> None:
         self.name = name
         self.short = short
@@ -68,6 +72,10 @@ class Command:
         """How many arguments there may be; None for any number."""
         self.required = required
         self.hidden = hidden
+        self.bare = bare
+        """Does without msgspec, whose import takes several times as long as the command."""
+        self.long_running = long_running
+        """Runs until it is told to stop, and not for a moment: its process collects its garbage."""
         self.phase = phase
         """The path of the phase that the command runs, such as ``certs/ca``."""
         self._workflow = workflow

@@ -159,6 +159,7 @@ _ALL = (
     Flag("show-managed-fields", "bool", "Keep managedFields in JSON and YAML output (accepted, without effect)"),
     Flag("skip-certificate-key-print", "bool", "Do not print the key that encrypts the shared certificates"),
     Flag("skip-headers", "bool", "Leave headers out of log lines (of kubeadm 1.33; without effect)", hidden=True),
+    Flag("show-secrets", "bool", "Leave secrets such as the token in the events of -o json"),
     Flag("skip-phases", "strings", "Phases to leave out, such as addon/kube-proxy", completes="phases"),
     Flag("skip-token-print", "bool", "Do not print the bootstrap token"),
     Flag("strict-compat", "bool", "Migrate exactly as the kubeadm that is acted as would, with its version gate and its losses"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
-from slipway.cli import fields as overrides
+from slipway.cli.fields import config_text, init_overrides
 from slipway.cli.session import progress_for
 from slipway.node import paths
 from slipway.node.config import version
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def run(call: Invocation) -> None:
     progress = progress_for(call)
     requested = call.text("kubernetes-version") if call.changed("kubernetes-version") else ""
-    fields = overrides.init_overrides(call, version.acting_release(call.host.environment, requested), progress)
+    overrides = init_overrides(call, version.acting_release(call.host.environment, requested), progress)
     refuse_mixed_arguments(call.given)
     options = InitOptions(
-        text=overrides.config_text(call),
+        text=config_text(call),
         source=call.config_path,
-        overrides=fields,
+        overrides=overrides,
         only=call.command.phase,
         # A phase without --cri-socket does not care which runtime there is.
         detect_cri="cri-socket" in call.flags,

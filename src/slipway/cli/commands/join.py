@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
-from slipway.cli import fields as overrides
+from slipway.cli.fields import config_text, join_overrides
 from slipway.cli.session import progress_for
 from slipway.node.join import phases
 from slipway.node.join.steps import JoinOptions
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def run(call: Invocation) -> None:
     progress = progress_for(call)
     refuse_mixed_arguments(call.given)
-    fields = overrides.join_overrides(call, progress)
+    overrides = join_overrides(call, progress)
     options = JoinOptions(
-        text=overrides.config_text(call),
+        text=config_text(call),
         source=call.config_path,
-        overrides=fields,
+        overrides=overrides,
         only=call.command.phase,
         # A phase without --cri-socket does not care which runtime there is, nor one without --discovery-file about discovery.
         detect_cri="cri-socket" in call.flags,

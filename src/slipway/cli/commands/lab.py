@@ -38,7 +38,7 @@ def components(call: Invocation) -> None:
 
 
 def image_build(call: Invocation) -> None:
-    from slipway.lab.provision import build_image
+    from slipway.lab.lab import build_image
 
     tool: Any = call.text("node-tool")
     image = build_image(call.text("kubernetes-version"), node_tool=tool, folder=_folder(call), progress=TextProgress())
@@ -46,18 +46,18 @@ def image_build(call: Invocation) -> None:
 
 
 def image_list(call: Invocation) -> None:
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import list_images
 
-    _table(call, osimage.list_images(), ("name", "digest", "version", "node_tool"))
+    _table(call, list_images(), ("name", "digest", "version", "node_tool"))
 
 
 def up(call: Invocation) -> None:
-    from slipway.lab.osimage import image as osimage
-    from slipway.lab.provision import bring_up
+    from slipway.lab.lab import bring_up
+    from slipway.lab.osimage.image import find
 
     bring_up(
         call.text("lab"),
-        osimage.find(call.text("image")),
+        find(call.text("image")),
         call.number("hosts"),
         TextProgress(),
         bridge=call.text("bridge") or None,
@@ -73,9 +73,9 @@ def down(call: Invocation) -> None:
 
 
 def network(call: Invocation) -> None:
-    from slipway.lab import lab as setup
+    from slipway.lab.lab import up
 
-    lab = setup.up(
+    lab = up(
         call.text("lab"),
         TextProgress(out=sys.stderr),
         bridge=call.text("bridge") or None,
@@ -88,14 +88,14 @@ def network(call: Invocation) -> None:
 def host(call: Invocation) -> None:
     """The commands that do one thing to one host."""
     from slipway.lab.hosts import hosts
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import find
 
     lab, name, progress = _lab(call), _host_name(call), TextProgress()
     action = call.command.name
     if action == "create":
         data = call.text("user-data")
         user_data = call.host.read(data).decode() if data else None
-        hosts.create(lab, name, osimage.find(call.text("image")), user_data=user_data)
+        hosts.create(lab, name, find(call.text("image")), user_data=user_data)
     elif action == "start":
         hosts.start(lab, name, progress)
     elif action == "reboot":
@@ -126,9 +126,9 @@ def host_exec(call: Invocation) -> None:
 
 def host_install(call: Invocation) -> None:
     from slipway.lab.hosts import install
-    from slipway.lab.osimage import image as osimage
+    from slipway.lab.osimage.image import find
 
-    lab, name, image, progress = _lab(call), _host_name(call), osimage.find(call.text("image")), TextProgress()
+    lab, name, image, progress = _lab(call), _host_name(call), find(call.text("image")), TextProgress()
     install.install_images(lab, name, image, progress)
     if not call.switch("images-only"):
         install.install_programs(lab, name, image, progress)
@@ -156,21 +156,20 @@ def host_logs(call: Invocation) -> None:
 
 
 def management_up(call: Invocation) -> None:
-    from slipway.lab.management import plan
-    from slipway.lab.management import plane as management
-    from slipway.lab.programs import obtain as components
+    from slipway.lab.management import plan, plane
+    from slipway.lab.programs.obtain import obtain
 
     version = call.text("kubernetes-version")
-    found = components.obtain(version, plan.PROGRAMS, folder=_folder(call), progress=TextProgress())
+    found = obtain(version, plan.PROGRAMS, folder=_folder(call), progress=TextProgress())
     paths = {name: obtained.path for name, obtained in found.items()}
-    plane = management.up(_lab(call).management, version, paths, TextProgress())
-    sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
+    started = plane.up(_lab(call).management, version, paths, TextProgress())
+    sys.stdout.write(f"export KUBECONFIG={started.kubeconfig}\n")
 
 
 def management_down(call: Invocation) -> None:
-    from slipway.lab.management import plane as management
+    from slipway.lab.management import plane
 
-    management.down(_lab(call).management, TextProgress(), purge=True)
+    plane.down(_lab(call).management, TextProgress(), purge=True)
 
 
 def management_status(call: Invocation) -> None:

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from slipway.fleet.registry import Declarations
     from slipway.kube.connection import Connection
 
-_DEFAULT_KUBECONFIG = ".kube/config"
-
 
 def run(call: Invocation) -> None:
-    _prepare_for_long()
     from slipway.cli.commands import managerflags
 
     settings = managerflags.settings(call)
@@ -46,7 +43,6 @@ def manifests(call: Invocation) -> None:
 def install(call: Invocation) -> None:
     wanted = _wanted(call)
     target = connection(call)
-    _prepare_for_long()
     import asyncio
 
     from slipway.kube.aio import AsyncClient
@@ -74,16 +70,16 @@ def connection(call: Invocation) -> Connection:
     given = call.text("kubeconfig")
     if not given and incluster.available(environment):
         return incluster.connection(environment)
-    own = [path for path in environment.get("KUBECONFIG", "").split(":") if path]
-    home = f"{environment['HOME']}/{_DEFAULT_KUBECONFIG}" if environment.get("HOME") else ""
-    path = given or next((found for found in (*own, home) if found and host.exists(found)), "")
-    if not path:
+    paths = [given] if given else [path for path in kubeconfig.standard_files(environment) if host.exists(path)]
+    if not paths:
         raise OperatorError("there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG")
-    try:
-        content = host.read(path)
-    except OSError as error:
-        raise OperatorError(f"cannot read the kubeconfig {path}: {error.strerror or error}") from None
-    return from_kubeconfig(kubeconfig.load(content, path), host.read, source=path)
+    documents = {}
+    for path in paths:
+        try:
+            documents[path] = kubeconfig.load(host.read(path), path)
+        except OSError as error:
+            raise OperatorError(f"cannot read the kubeconfig {path}: {error.strerror or error}") from None
+    return from_kubeconfig(kubeconfig.merged(documents), host.read, source=":".join(paths))
 
 
 def _wanted(call: Invocation) -> list[dict[str, Any]]:
@@ -113,12 +109,3 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         provider=declared.providers[0] if len(declared.providers) == 1 else "",
         webhook_url=call.text("webhook-url"),
     )
-
-
-def _prepare_for_long() -> None:
-    """Undo what suits a process of milliseconds: this one collects its garbage, and aiohttp wants the module that was kept out."""
-    import gc
-
-    gc.enable()
-    if sys.modules.get("typing_extensions", sys) is None:
-        del sys.modules["typing_extensions"]

@@ -94,14 +94,14 @@ def list_tokens(call: Invocation) -> None:
 
 def _kubeconfig_path(call: Invocation) -> str:
     """The kubeconfig that is named, or the first that is there: of the environment, of the user, of the administrator."""
+    from slipway.kube import kubeconfig
     from slipway.node import paths
 
     if call.changed("kubeconfig") and call.text("kubeconfig"):
         return call.text("kubeconfig")
-    environment = call.host.environment
-    home = environment.get("HOME", "")
-    own = [path for path in environment.get("KUBECONFIG", "").split(":") if path] or ([f"{home}/.kube/config"] if home else [])
-    return next((path for path in own if call.host.exists(path)), paths.ADMIN_CONF)
+    # As cmdutil.GetKubeConfigPath of kubeadm 1.35.4: the first of these files, and the first of the names where none is there.
+    files = [*kubeconfig.standard_files(call.host.environment), paths.ADMIN_CONF]
+    return next((path for path in files if call.host.exists(path)), files[0])
 
 
 def _cluster(call: Invocation, path: str, release: Release, *, patience: float = 0) -> Cluster:

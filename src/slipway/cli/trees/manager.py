@@ -15,6 +15,7 @@ MANAGER = Command(
     "manager",
     "Runs the controllers of Cluster API in a management cluster",
     run="commands.manager:run",
+    long_running=True,
     flags=_RUN,
     long="Without a sub-command this is `manager run`. The cluster is that of --kubeconfig, else the one whose Pod this runs in, "
     "else that of KUBECONFIG or ~/.kube/config.",
@@ -34,6 +35,6 @@ MANAGER = Command(
             run="commands.manager:manifests",
             flags=(*_INSTALL, "output:manifests"),
         ),
-        Command("run", "Run the controllers until they are told to stop", run="commands.manager:run", flags=_RUN),
+        Command("run", "Run the controllers until they are told to stop", run="commands.manager:run", flags=_RUN, long_running=True),
     ),
 )

@@ -135,7 +135,7 @@ _INIT = Command(
         "apiserver-advertise-address", "apiserver-bind-port", "apiserver-cert-extra-sans", "cert-dir", "certificate-key", "config",
         "control-plane-endpoint", "cri-socket", "dry-run", "feature-gates", "ignore-preflight-errors", "image-repository",
         "kubernetes-version", "node-name", "output:events", "patches", "pod-network-cidr", "service-cidr", "service-dns-domain",
-        "skip-certificate-key-print", "skip-phases", "skip-token-print", "token", "token-ttl", "upload-certs",
+        "show-secrets", "skip-certificate-key-print", "skip-phases", "skip-token-print", "token", "token-ttl", "upload-certs",
     ),
     example="{program} init --config kubeadm.yaml\n"
     "{program} init --kubernetes-version v1.36.3 --pod-network-cidr 10.244.0.0/16 --dry-run\n"
@@ -152,7 +152,8 @@ _JOIN = Command(
     flags=(
         "apiserver-advertise-address", "apiserver-bind-port", "certificate-key", "config", "control-plane", "cri-socket",
         "discovery-file", "discovery-token", "discovery-token-ca-cert-hash", "discovery-token-unsafe-skip-ca-verification", "dry-run",
-        "ignore-preflight-errors", "node-name", "output:events", "patches", "skip-phases", "tls-bootstrap-token", "token:discovery",
+        "ignore-preflight-errors", "node-name", "output:events", "patches", "show-secrets", "skip-phases", "tls-bootstrap-token",
+        "token:discovery",
     ),
     long="A joining node must know that the cluster is the right one, and the cluster that the node may join. A token does both:\n"
     "the first with the hash of the cluster's CA, the second with the bootstrap of the kubelet's certificate.",
@@ -183,7 +184,7 @@ _RESET = Command(
     max_arguments=None,
     flags=(
         "cert-dir", "cleanup-tmp-dir", "config", "cri-socket", "dry-run", "force", "ignore-preflight-errors", "kubeconfig",
-        "output:events", "skip-phases",
+        "output:events", "show-secrets", "skip-phases",
     ),
     example="{program} reset --dry-run",
 )  # fmt: skip
@@ -222,7 +223,7 @@ _UPGRADE = Command(
             flags=(
                 *_UPGRADE_COMMON, "allow-experimental-upgrades", "allow-release-candidate-upgrades", "certificate-renewal", "dry-run",
                 "etcd-snapshot-dir", "etcd-upgrade", "force", "ignore-preflight-errors", "output:events", "patches", "print-config",
-                "skip-phases", "yes",
+                "show-secrets", "skip-phases", "yes",
             ),
         ),
         Command(
@@ -240,7 +241,7 @@ _UPGRADE = Command(
             workflow="upgrade:NODE_PHASES",
             flags=(
                 *_UPGRADE_COMMON, "certificate-renewal", "dry-run", "etcd-snapshot-dir", "etcd-upgrade", "ignore-preflight-errors",
-                "output:events", "patches", "skip-phases",
+                "output:events", "patches", "show-secrets", "skip-phases",
             ),
         ),
         Command(
@@ -266,7 +267,14 @@ def build(program: str) -> Command:
         persistent=("rootfs", "v", "vmodule", "add-dir-header", "skip-headers"),
         max_arguments=None,
         commands=(
-            Command("alpha", "Experimental commands: there are none at present", run="docs.help:alpha", max_arguments=None, hidden=True),
+            Command(
+                "alpha",
+                "Experimental commands: there are none at present",
+                run="docs.help:alpha",
+                max_arguments=None,
+                hidden=True,
+                bare=True,
+            ),
             _CERTS,
             Command(
                 "completion",
@@ -277,7 +285,7 @@ def build(program: str) -> Command:
                 example="source <({program} completion bash)\n{program} completion fish > ~/.config/fish/completions/{program}.fish",
             ),
             _CONFIG,
-            Command("help", "Show the help of a command", run="docs.help:run", argument="[command]", max_arguments=None),
+            Command("help", "Show the help of a command", run="docs.help:run", argument="[command]", max_arguments=None, bare=True),
             _INIT,
             _JOIN,
             _KUBECONFIG,
@@ -294,7 +302,13 @@ def build(program: str) -> Command:
             _RESET,
             _TOKEN,
             _UPGRADE,
-            Command("version", "Print the version of the kubeadm that is acted as", run="commands.version:run", flags=("output:version",)),
+            Command(
+                "version",
+                "Print the version of the kubeadm that is acted as",
+                run="commands.version:run",
+                flags=("output:version",),
+                bare=True,
+            ),
         ),
         example="{program} init                                       # on the first machine\n"
         "{program} join <what init printed>                   # on every other machine",

@@ -184,7 +184,6 @@ class ContainerRuntime:
     def _call(self, service: str, method: str, *, deadline: float | None = -1, **fields: Any) -> Any:
         """One call; ``deadline`` is that of the client unless given, and None for none."""
         listening(self.path)
-        _let_in_typing_extensions()
         import grpc
 
         from slipway.host.cri import cri_pb2
@@ -230,14 +229,6 @@ class ContainerRuntime:
 
 class _UnimplementedError(ContainerRuntimeError):
     """The runtime is older than the method."""
-
-
-def _let_in_typing_extensions() -> None:
-    """The program keeps it out, for the sake of short commands; gRPC cannot do without."""
-    import sys
-
-    if sys.modules.get("typing_extensions", sys) is None:
-        sys.modules.pop("typing_extensions", None)
 
 
 def listening(path: str) -> None:

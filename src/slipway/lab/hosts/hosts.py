@@ -1,6 +1,6 @@
 """The hosts of a lab, as an operator handles them: create, start, stop, reboot, enter, read, unplug, delete.
 
-Each host runs under a launcher of its own, see :mod:`slipway.lab.launcher`; the commands here write records, send signals and
+Each host runs under a launcher of its own, see :mod:`slipway.lab.hosts.launcher`; the commands here write records, send signals and
 wait.  A command that was carried out already changes nothing.
 """
 

@@ -13,9 +13,8 @@ import msgspec
 
 from slipway.api.kubeadm.internal import ClusterConfiguration, Etcd, LocalEtcd
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab.images import elf, libraries, oci
-from slipway.lab.programs import cache, official
-from slipway.lab.programs.catalog import release_named
+from slipway.lab.images import libraries, oci
+from slipway.lab.programs import cache, catalog
 from slipway.workload import images
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def build(version: str, components: Mapping[str, Obtained], *, rootfs: Path | No
 
     ``rootfs`` is the root file system that kube-proxy's helper programs are taken from; without it, this machine's.
     """
-    release = release_named(version)
+    release = catalog.release_named(version)
     folder = cache.cache_root() / "archives" / f"v{release.version}"
     found = {}
     with cache.locked(folder / ".lock"):
@@ -98,15 +97,15 @@ def _image(name: str, made_of: Recipe, components: Mapping[str, Obtained], rootf
         files[path] = oci.File(oci.FileOnDisk.at(_static(components[program].path)), 0o755)
     if made_of.with_proxy_programs:
         files |= libraries.program_files(rootfs, _PROXY_PROGRAMS, _PROXY_PLUGINS)
-    config = oci.ImageConfig(architecture=official.architecture(), entrypoint=made_of.entrypoint, user=made_of.user)
+    config = oci.ImageConfig(architecture=catalog.architecture(), entrypoint=made_of.entrypoint, user=made_of.user)
     return oci.image(name, files, config)
 
 
 def _static(program: Path) -> Path:
     """The program, which is the only file of its image."""
     try:
-        interpreter = elf.linkage(program).interpreter
-    except elf.NotELFError as error:
+        interpreter = libraries.linkage(program).interpreter
+    except libraries.NotELFError as error:
         raise OperatorError(f"{error}, so it cannot run in an image: use the published program, or one built with CGO_ENABLED=0") from None
     if interpreter:
         raise OperatorError(

@@ -18,13 +18,10 @@ import msgspec
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.lab import processes
-from slipway.lab.management import health, plan, ports
-from slipway.lab.management import log as programlog
-from slipway.lab.management import state as managementstate
-from slipway.lab.management import status as managementstatus
+from slipway.lab.management import log, plan, ports, status
 from slipway.lab.management.plan import PROGRAMS
-from slipway.lab.management.state import State
-from slipway.lab.management.status import Status, status
+from slipway.lab.management.state import State, load, save
+from slipway.lab.management.status import HEALTHY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
     from slipway.host.progress import PhaseEvent, Progress
     from slipway.lab.processes import Process
     from slipway.node.context import NodeContext
-
-__all__ = ["PROGRAMS", "ManagementPlane", "Status", "down", "status", "up"]
 
 _HEALTHY_WITHIN = 60.0
 _ENDED_WITHIN = 15.0
@@ -59,8 +54,8 @@ def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progr
     check_programs(programs, wanted)
     begun = time.monotonic()
     with _made(folder.absolute()) as place, _claimed(place):
-        state = managementstate.load(place) or State(version=f"v{wanted}")
-        healthy = managementstatus.status(place).healthy
+        state = load(place) or State(version=f"v{wanted}")
+        healthy = status.status(place).healthy
         running = _running(state)
         check_version(state, wanted, running, has_data=(place / plan.ETCD_DATA).exists())
         if healthy:
@@ -68,7 +63,7 @@ def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progr
         else:
             state.version = f"v{wanted}"
             state.ports = _ports(place, state, running, progress)
-            managementstate.save(place, state)
+            save(place, state)
             ctx = plan.context(place, wanted, state.ports, _WarningsOnly(progress))
             _bring_up(_Run(place, state, ctx, progress), programs, running)
             progress.say(f"[management] Healthy after {time.monotonic() - begun:.1f} s")
@@ -85,18 +80,18 @@ def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progr
 def down(folder: Path, progress: Progress, *, purge: bool = False) -> None:
     """End the processes of a management plane, and with ``purge`` remove its files, too; nothing else is touched."""
     place = folder.absolute()
-    if managementstate.load(place) is None:
+    if load(place) is None:
         progress.say(f"[management] There is no management plane in {place}")
         return
     with _claimed(place):
-        state = managementstate.load(place)
+        state = load(place)
         if state is None:
             return
         for name in reversed(PROGRAMS):
             if name in state.processes:
                 _end(name, state.processes[name], progress)
                 del state.processes[name]
-                managementstate.save(place, state)
+                save(place, state)
         if purge:
             _remove(place, progress)
 
@@ -135,12 +130,12 @@ class _Run:
         self.started: list[str] = []
 
     def start(self, name: str, program: Path) -> None:
-        log = plan.log_path(self.place, name)
-        log.parent.mkdir(mode=0o700, exist_ok=True)
-        if log.exists():
-            log.replace(log.with_suffix(".log.1"))
+        path = plan.log_path(self.place, name)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if path.exists():
+            path.replace(path.with_suffix(".log.1"))
         self.progress.say(f"[management] Starting {_TITLES[name]} on port {self.state.ports[name]}")
-        processes.start(plan.command(self.ctx, name, program), log, lambda process: self._record(name, process))
+        processes.start(plan.command(self.ctx, name, program), path, lambda process: self._record(name, process))
 
     def wait(self, name: str, program: Path) -> None:
         process, reminded = self.state.processes[name], time.monotonic()
@@ -152,13 +147,13 @@ class _Run:
                 reminded = time.monotonic()
 
         self.progress.say(f"[management] Waiting for {_TITLES[name]} to be healthy")
-        endpoint = managementstatus.endpoint(self.place, self.state.ports, name)
-        why = health.wait(endpoint, _HEALTHY_WITHIN, lambda: processes.is_running(process), remind)
-        if why != health.HEALTHY and name not in self.started and not processes.is_running(process):
+        endpoint = status.endpoint(self.place, self.state.ports, name)
+        why = status.wait(endpoint, _HEALTHY_WITHIN, lambda: processes.is_running(process), remind)
+        if why != HEALTHY and name not in self.started and not processes.is_running(process):
             # It had lost what it depends on, which is back by now.
             self.start(name, program)
             self.wait(name, program)
-        elif why != health.HEALTHY:
+        elif why != HEALTHY:
             raise failure(name, why if processes.is_running(process) else "", plan.log_path(self.place, name))
 
     def undo(self) -> None:
@@ -166,14 +161,14 @@ class _Run:
         for name in reversed(self.started):
             _end(name, self.state.processes.pop(name), self.progress)
         try:
-            managementstate.save(self.place, self.state)
+            save(self.place, self.state)
         except OperatorError as error:
             # On a full disk the old record stays; it names processes that have ended, which does no harm.
             self.progress.warn(f"[management] {error.message}")
 
     def _record(self, name: str, process: Process) -> None:
         self.state.processes[name] = process
-        managementstate.save(self.place, self.state)
+        save(self.place, self.state)
         self.started.append(name)
 
 
@@ -197,14 +192,14 @@ def _bring_up(run: _Run, programs: Mapping[str, Path], running: Collection[str])
         raise
 
 
-def failure(name: str, why: str, log: Path) -> OperatorError:
+def failure(name: str, why: str, written: Path) -> OperatorError:
     """What to tell of a program that did not become healthy; without a reason it has ended."""
-    lines = programlog.tail(log)
+    lines = log.tail(written)
     happened = f"did not become healthy within {_HEALTHY_WITHIN:.0f} s: {why}" if why else "ended while it was starting"
-    cause = programlog.likely_cause(lines)
+    cause = log.likely_cause(lines)
     likely = f" Most likely {cause}." if cause else ""
-    said = "".join(f"\n    {line}" for line in programlog.shown(lines)) or " nothing"
-    return OperatorError(f"{name} {happened}.{likely} The last that it wrote to {log}:{said}")
+    said = "".join(f"\n    {line}" for line in log.shown(lines)) or " nothing"
+    return OperatorError(f"{name} {happened}.{likely} The last that it wrote to {written}:{said}")
 
 
 def _ports(place: Path, state: State, running: Collection[str], progress: Progress) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Which addresses a lab uses: its range on the bridge, its Pod ranges, and the names that must be free on the machine.
 
-Only decisions: what the machine has in use comes in as values, see :mod:`slipway.lab.network`.
+Only decisions: what the machine has in use comes in as values, see :mod:`slipway.lab.network.bridge`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from slipway.host.real import RealHost
-from slipway.lab import locks
-from slipway.lab.record import RUN_FOLDER
+from slipway.lab.record import RUN_FOLDER, locked
 
 SETTINGS = {
     # Between the networks of hosts, of Pods, and of the machine.
@@ -47,7 +46,7 @@ def without_labs(holders: Holders, gone: set[str]) -> Holders | None:
 def hold(lab: Path, *, settings: dict[Path, int] = SETTINGS, record: Path = RECORD) -> None:
     """Bring the settings to what a lab needs, and remember what they were."""
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locks.locked(record.with_suffix(".lock")):
+    with locked(record.with_suffix(".lock")):
         current = {str(path): int(path.read_text()) for path in settings}
         _save(record, with_lab(_load(record), current, str(lab)))
         for path, least in settings.items():
@@ -60,7 +59,7 @@ def release(lab: Path, *, record: Path = RECORD) -> None:
     lock = record.with_suffix(".lock")
     if not record.exists():
         return
-    with locks.locked(lock):
+    with locked(lock):
         holders = _load(record)
         if holders is None:
             return

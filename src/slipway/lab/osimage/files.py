@@ -1,7 +1,7 @@
 """The files of an OS image that are Slipway's own: units, configuration and the ``elemental`` command.
 
-They lie under ``files/root`` as they lie in the image; this module fills in what depends on the release, and knows
-which units start at boot and which have no place in a container.  Values only: osimage writes them.
+They lie under ``root`` as they lie in the image; this module fills in what depends on the release, and knows
+which units start at boot and which have no place in a container.  Values only: :mod:`slipway.lab.osimage.image` writes them.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ import msgspec
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.lab.osimage import base as osbase
-from slipway.lab.osimage import cache, files, slipway
+from slipway.lab.osimage import base, cache, files, slipway
 from slipway.lab.osimage.files import File, Link
 from slipway.lab.programs.cache import cache_root, checksum, space_needed
 
@@ -84,20 +83,20 @@ def build(
     missing = [program for program in _REQUIRED if program not in components]
     if missing:
         raise OperatorError(f"an OS image of {version} needs {', '.join(missing)}: obtain them with `slipway lab components {version}`")
-    base = osbase.ensure(progress)
+    root = base.ensure(progress)
     cache.require_root("building an OS image")
     name = image_name(version, node_tool)
     with space_needed(f"the OS image {name}", cache.folder(), _SPACE_NEEDED), cache.building(f"image-{name}") as work:
         layer = work / "layer"
         layer.mkdir()
         _write(layer, files.tree(release))
-        _install_programs(layer, components, node_tool, base)
+        _install_programs(layer, components, node_tool, root)
         if archives:
             _install_archives(layer / files.ARCHIVES, archives.values())
         _open_folders(layer)
-        digest = layer_digest(layer, osbase.digest(base))
+        digest = layer_digest(layer, base.digest(root))
         _write(layer, {files.IMAGE_FILE: files.image_file(name, digest, version, node_tool)})
-        description = Description(name=name, digest=digest, version=version, node_tool=node_tool, base=base.name)
+        description = Description(name=name, digest=digest, version=version, node_tool=node_tool, base=root.name)
         (work / _DESCRIPTION).write_bytes(msgspec.json.encode(description) + b"\n")
         target = cache.folder() / digest[:16]
         if target.exists():
@@ -161,24 +160,24 @@ def _is_digest(text: str) -> bool:
 
 def _opened(folder: Path) -> OSImage | None:
     known = msgspec.json.decode((folder / _DESCRIPTION).read_bytes(), type=Description)
-    base = cache.folder() / known.base
-    if not base.exists():
+    root = cache.folder() / known.base
+    if not root.exists():
         return None
     return OSImage(
         name=known.name,
         digest=known.digest,
         version=known.version,
         node_tool=known.node_tool,
-        layers=[folder / "layer", base],
+        layers=[folder / "layer", root],
         built=(folder / _DESCRIPTION).stat().st_mtime,
     )
 
 
-def _install_programs(layer: Path, components: Mapping[str, Obtained], node_tool: NodeTool, base: Path) -> None:
+def _install_programs(layer: Path, components: Mapping[str, Obtained], node_tool: NodeTool, root: Path) -> None:
     places = {program: f"usr/bin/{program}" for program in (*_REQUIRED, *_OPTIONAL)}
     if node_tool == "slipway":
         places["kubeadm"] = _COMPARISON_KUBEADM
-        slipway.install(layer, base=base, wheels=cache.folder() / "wheels")
+        slipway.install(layer, base=root, wheels=cache.folder() / "wheels")
         _write(layer, {f"usr/bin/{name}": Link(slipway.LAUNCHER) for name in ("slipway", "kubeadm")})
     for program, place in places.items():
         if program in components:

@@ -1,7 +1,8 @@
-"""The programs that a lab needs: which release each belongs to, and how each tells its own version."""
+"""The programs that a lab needs: which release each belongs to, how each tells its own version, and where its project publishes it."""
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from slipway.api.releases import Release
@@ -57,6 +59,25 @@ CLUSTER_API = {
     "cluster-api-control-plane": "controlplane/kubeadm",
 }
 """Upstream's managers, which ours are tested and measured beside, and the package of each; they do not tell their version."""
+
+
+SITES: Mapping[str, str] = {
+    "kubernetes": "https://dl.k8s.io/release",
+    "etcd": "https://github.com/etcd-io/etcd/releases/download",
+    "coredns": "https://github.com/coredns/coredns/releases/download",
+}
+"""The site of each project that publishes programs; pause is published as an image only."""
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file to download: itself the program, or an archive with the programs as members."""
+
+    url: str
+    checksum_url: str
+    members: dict[str, str]
+    """Path in the archive by program; empty where the file is the program."""
 
 
 class NoAnswerError(Exception):
@@ -109,3 +130,43 @@ def stated_version(name: str, path: Path) -> str:
         raise NoAnswerError(f"{path} did not tell its version: `{' '.join(program.question)}` ended with exit code {done.returncode}")
     version = found.group(1)
     return version if program.project in ("kubernetes", "pause") else f"v{version.removeprefix('v')}"
+
+
+def architecture(machine: str | None = None) -> str:
+    """This machine's architecture as Go and the download sites call it."""
+    machine = machine or platform.machine()
+    if machine not in _ARCHITECTURES:
+        raise OperatorError(
+            f"Kubernetes is not published for this machine's architecture, {machine}: one of {', '.join(_ARCHITECTURES)} is needed"
+        )
+    return _ARCHITECTURES[machine]
+
+
+def artifact(program: str, version: str, arch: str, sites: Mapping[str, str] = SITES) -> Artifact | None:
+    """The file that holds ``program``; None where its project publishes none."""
+    project = project_of(program)
+    if project not in sites:
+        return None
+    match project:
+        case "etcd":
+            name = f"etcd-{version}-linux-{arch}"
+            members = {tool: f"{name}/{tool}" for tool in ("etcd", "etcdctl")}
+            folder = f"{sites[project]}/{version}"
+            return Artifact(url=f"{folder}/{name}.tar.gz", checksum_url=f"{folder}/SHA256SUMS", members=members)
+        case "coredns":
+            url = f"{sites[project]}/{version}/coredns_{version.removeprefix('v')}_linux_{arch}.tgz"
+            return Artifact(url=url, checksum_url=f"{url}.sha256", members={"coredns": "coredns"})
+        case _:
+            url = f"{sites[project]}/{version}/bin/linux/{arch}/{program}"
+            return Artifact(url=url, checksum_url=f"{url}.sha256", members={})
+
+
+def published_checksum(text: str, url: str) -> str | None:
+    """The SHA-256 of the file at ``url``, out of a checksum file: a bare sum, or lines of sum and file name."""
+    wanted = url.rpartition("/")[2]
+    for line in text.splitlines():
+        digest, _, name = line.strip().partition(" ")
+        # sha256sum marks a binary file with a star; some projects list files with their folder.
+        if re.fullmatch(r"[0-9a-fA-F]{64}", digest) and name.strip(" *").rpartition("/")[2] in ("", wanted):
+            return digest.lower()
+    return None

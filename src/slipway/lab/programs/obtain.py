@@ -8,17 +8,18 @@ for its version or compared with the checksum that was recorded when it was.
 from __future__ import annotations
 
 import shutil
+import sys
 import tarfile
+import time
 from contextlib import suppress
 from functools import partial as bound
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.lab.programs import cache, catalog, download, gobuild, gotoolchain, official
-from slipway.lab.programs.meter import Meter
+from slipway.lab.programs import cache, catalog, download, gobuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +30,8 @@ ALL = tuple(catalog.PROGRAMS)
 """Every program that a lab may need."""
 
 _BINARY_MODE = 0o755
+_REDRAW_SECONDS = 0.1
+_BAR_WIDTH = 30
 
 
 class Obtained(msgspec.Struct, frozen=True):
@@ -46,7 +49,7 @@ def obtain(
     *,
     folder: Path | None = None,
     progress: Progress,
-    sites: Mapping[str, str] = official.SITES,
+    sites: Mapping[str, str] = catalog.SITES,
 ) -> dict[str, Obtained]:
     """The programs ``wanted`` for the Kubernetes ``version``, by name."""
     release = catalog.release_named(version)
@@ -125,14 +128,14 @@ class _Search:
             return Obtained(name, target, version, source)
 
     def _download(self, name: str, version: str) -> str:
-        artifact = official.artifact(name, version, official.architecture(), self._sites)
+        artifact = catalog.artifact(name, version, catalog.architecture(), self._sites)
         if artifact is None:
             raise download.UnavailableError(f"{name} is not published as a program")
         site = self._sites[catalog.project_of(name)]
         if site in self._unreachable:
             raise download.UnreachableError(self._unreachable[site])
         try:
-            digest = official.published_checksum(download.text(artifact.checksum_url), artifact.url)
+            digest = catalog.published_checksum(download.text(artifact.checksum_url), artifact.url)
         except download.UnreachableError as error:
             self._unreachable[site] = str(error)
             raise
@@ -148,7 +151,7 @@ class _Search:
             self._unpack(artifact, version, partial, source)
         return source
 
-    def _unpack(self, artifact: official.Artifact, version: str, archive: Path, source: str) -> None:
+    def _unpack(self, artifact: catalog.Artifact, version: str, archive: Path, source: str) -> None:
         """Every program of the archive, as the next one that is wanted is likely to be in it too."""
         with tarfile.open(archive) as tar:
             for name, member in artifact.members.items():
@@ -169,7 +172,7 @@ class _Search:
         try:
             with Meter(f"{name} {version}") as meter:
                 path = gobuild.build(name, version, on_package=meter.compiled)
-        except gotoolchain.BuildError as error:
+        except gobuild.BuildError as error:
             raise OperatorError(
                 f"{name} {version} was found neither in a folder given, on PATH nor in the cache, "
                 f"could not be downloaded ({unavailable}), and not be built: {error.message}"
@@ -202,3 +205,50 @@ def mismatch(name: str, version: str, path: Path) -> str:
     except catalog.NoAnswerError as error:
         return str(error)
     return "" if stated == version else f"{path} is {stated}, not {version}"
+
+
+class Meter:
+    """One line on a terminal that says how far a long step is, drawn over itself; nothing where nobody looks at a terminal.
+
+    As a context manager it wipes the line at the end.
+    """
+
+    def __init__(self, label: str, stream: IO[str] | None = None) -> None:
+        self._label = label
+        self._stream = stream or sys.stderr
+        self._drawn = 0.0
+        self._packages = 0
+
+    def __enter__(self) -> Meter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def transferred(self, here: int, total: int | None) -> None:
+        """Bytes arrived; ``total`` is how many there will be."""
+        self._draw(transfer_text(here, total))
+
+    def compiled(self, package: str) -> None:
+        """The Go compiler began with another package."""
+        self._packages += 1
+        self._draw(f"{self._packages} packages, {package}")
+
+    def _draw(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._drawn < _REDRAW_SECONDS or not self._stream.isatty():
+            return
+        self._drawn = now
+        columns = shutil.get_terminal_size().columns
+        self._stream.write("\r\x1b[K" + f"{self._label}: {text}"[: columns - 1])
+        self._stream.flush()
+
+
+def transfer_text(here: int, total: int | None) -> str:
+    """A bar where the end is known, a count of bytes otherwise."""
+    if not total:
+        return f"{here / 1e6:.1f} MB"
+    filled = _BAR_WIDTH * here // total
+    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {here / 1e6:.1f} of {total / 1e6:.1f} MB"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from slipway.api.machinery import gotypes
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
+from slipway.host.progress import WITHHELD, Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -151,7 +152,17 @@ class DryRunCluster:
 
     def _show(self, printed: Manifest) -> None:
         self._progress.say("[dryrun] Attached object:")
-        self._progress.show(goyaml.dump(printed) + "\n")
+        text, public = goyaml.dump(printed) + "\n", _without_secrets(printed)
+        self._progress.show(text if public == printed else Sensitive.beside(text, goyaml.dump(public) + "\n"))
+
+
+def _without_secrets(printed: Manifest) -> Manifest:
+    """An object, or a list of them, with the data of Secrets withheld."""
+    if printed["kind"] == "SecretList":
+        return {**printed, "items": [_without_secrets({**item, "kind": "Secret"}) for item in printed["items"]]}
+    if printed["kind"] != "Secret":
+        return printed
+    return {**printed, **{field: dict.fromkeys(printed[field], WITHHELD) for field in ("data", "stringData") if printed.get(field)}}
 
 
 def imagined_node(name: str, release: Release) -> Manifest:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.host.progress import WITHHELD
 from slipway.kube import kubeconfig
 from slipway.workload import clusterinfo
 
 if TYPE_CHECKING:
     from slipway.node.context import NodeContext
-
-_WITHHELD = "<value withheld>"
 
 
 def cluster_of(ctx: NodeContext, path: str) -> tuple[str, bytes]:
@@ -33,14 +32,14 @@ def worker(server: str, pins: list[str], token: str, *, show_token: bool = True)
     """The lines end as kubeadm's do, with a blank where nothing follows."""
     host_port = server.replace("https://", "")
     hashes = "".join(f"--discovery-token-ca-cert-hash {pin} " for pin in pins)
-    return f"kubeadm join {host_port} --token {token if show_token else _WITHHELD} \\\n\t{hashes}"
+    return f"kubeadm join {host_port} --token {token if show_token else WITHHELD} \\\n\t{hashes}"
 
 
 def control_plane(
     server: str, pins: list[str], token: str, certificate_key: str, *, show_token: bool = True, show_certificate_key: bool = True
 ) -> str:
     key = (
-        f"--certificate-key {certificate_key if show_certificate_key else _WITHHELD}" if certificate_key or not show_certificate_key else ""
+        f"--certificate-key {certificate_key if show_certificate_key else WITHHELD}" if certificate_key or not show_certificate_key else ""
     )
     return f"{worker(server, pins, token, show_token=show_token)}\\\n\t--control-plane {key}"
 

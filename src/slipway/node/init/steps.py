@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from slipway.host.progress import Sensitive
 from slipway.node import paths
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ def upload_certs(state: InitRun) -> None:
     ctx.config.certificate_key = ctx.config.certificate_key or copycerts.new_certificate_key()
     uploadcerts.upload(ctx, cluster, ctx.config.certificate_key)
     if not state.options.skip_certificate_key_print:
-        ctx.progress.say(f"[upload-certs] Using certificate key:\n{ctx.config.certificate_key}")
+        text = f"[upload-certs] Using certificate key:\n{ctx.config.certificate_key}"
+        ctx.progress.say(Sensitive.hiding(text, ctx.config.certificate_key))
 
 
 def mark_control_plane(state: InitRun) -> None:
@@ -208,7 +210,7 @@ def bootstrap_token(state: InitRun) -> None:
     texts = [token.token for token in ctx.config.bootstrap_tokens]
     if texts and not state.options.skip_token_print:
         shown = f"token: {texts[0]}" if len(texts) == 1 else f"tokens: [{' '.join(texts)}]"
-        ctx.progress.say(f"[bootstrap-token] Using {shown}")
+        ctx.progress.say(Sensitive.hiding(f"[bootstrap-token] Using {shown}", *texts))
     ctx.progress.say("[bootstrap-token] Configuring bootstrap tokens, cluster-info ConfigMap, RBAC Roles")
     # What a live cluster gets at once is shown in a dry run in the order of the announcements.
     waiting: list[Manifest] = []
@@ -263,14 +265,13 @@ def show_join_command(state: InitRun) -> None:
             show_token=not options.skip_token_print,
             show_certificate_key=not options.skip_certificate_key_print,
         )
-        ctx.progress.show(
-            joincommand.farewell(
-                admin_conf=ctx.host.location(paths.ADMIN_CONF),
-                join_worker=joincommand.worker(server, pins, token.token, show_token=not options.skip_token_print),
-                join_control_plane=join_control_plane if ctx.config.cluster.control_plane_endpoint else "",
-                uploaded=options.upload_certs,
-            )
+        farewell = joincommand.farewell(
+            admin_conf=ctx.host.location(paths.ADMIN_CONF),
+            join_worker=joincommand.worker(server, pins, token.token, show_token=not options.skip_token_print),
+            join_control_plane=join_control_plane if ctx.config.cluster.control_plane_endpoint else "",
+            uploaded=options.upload_certs,
         )
+        ctx.progress.show(Sensitive.hiding(farewell, token.token, ctx.config.certificate_key))
 
 
 def _cluster(state: InitRun) -> Cluster:

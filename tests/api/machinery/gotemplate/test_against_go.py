@@ -10,6 +10,8 @@ import pytest
 
 from slipway.api.machinery.gotemplate import Template, TemplateError
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[3] / "golden/gotemplate/templates.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())
 

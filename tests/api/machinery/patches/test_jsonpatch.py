@@ -12,6 +12,8 @@ import pytest
 from slipway.api.machinery.patches import jsonpatch
 from slipway.api.machinery.yaml import goyaml
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[3] / "golden/patches"
 NEWEST = "v1.36.3"
 

@@ -13,6 +13,8 @@ from slipway.api.machinery.patches import strategicmerge
 from slipway.api.machinery.patches.jsonpatch import PatchError
 from slipway.api.machinery.yaml import goyaml
 
+pytestmark = pytest.mark.recorded
+
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 CASES = [
     pytest.param(case, int(version.split(".")[1]), case["outcome"].get("all") or case["outcome"][version], id=f"{case['name']} {version}")

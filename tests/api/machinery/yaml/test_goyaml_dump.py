@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from slipway.api.machinery.yaml import goyaml
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[3] / "golden/yaml/dump.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 

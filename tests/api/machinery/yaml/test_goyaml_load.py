@@ -13,6 +13,8 @@ import pytest
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.yaml import goyaml
 
+pytestmark = pytest.mark.recorded
+
 GOLDEN = Path(__file__).parents[3] / "golden/yaml/load.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]
 

@@ -10,6 +10,8 @@ from cases.bootstrapdata import cases, certificates, ours, recorded
 
 from slipway.fleet.bootstrap.data import data as bootstrapdata
 
+pytestmark = pytest.mark.recorded
+
 CASES = cases("cloudinit")
 
 

@@ -10,6 +10,8 @@ import pytest
 from slipway.fleet.bootstrap.data import discovery
 from slipway.fleet.bootstrap.data.discovery import EndpointUnknownError
 
+pytestmark = pytest.mark.upstream_table
+
 HASHES = ["sha256:" + "0" * 64]
 
 

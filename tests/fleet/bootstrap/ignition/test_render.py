@@ -11,6 +11,8 @@ from cases.bootstrapdata import cases, certificates, ours, recorded
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.fleet.bootstrap.data import data
 
+pytestmark = pytest.mark.recorded
+
 CASES = cases("ignition")
 
 

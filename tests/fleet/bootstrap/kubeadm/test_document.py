@@ -8,6 +8,8 @@ from cases.bootstrapdata import cases, ours, recorded
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.fleet.bootstrap.kubeadm.document import join_configuration, parse_version
 
+pytestmark = pytest.mark.recorded
+
 CASES = cases("kubeadmyaml")
 
 

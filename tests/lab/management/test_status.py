@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from slipway.lab.management import health
+from slipway.lab.management import status
 
 # In the form of k8s.io/apiserver v0.35.4, pkg/server/healthz/healthz.go.
 STARTING = """[+]ping ok
@@ -18,7 +18,7 @@ readyz check failed
 
 
 @pytest.mark.parametrize(
-    ("status", "text", "told"),
+    ("code", "text", "told"),
     [
         (500, STARTING, "not ready yet: informer-sync, poststarthook/rbac/bootstrap-roles"),
         (500, STARTING.replace("[+]", "[-]"), "not ready yet: ping, informer-sync, poststarthook/start-apiextensions-informers and 1 more"),
@@ -26,21 +26,21 @@ readyz check failed
         (404, "", "HTTP 404"),
     ],
 )
-def test_an_unhealthy_answer_tells_what_is_awaited(status: int, text: str, told: str) -> None:
-    assert health.reason(status, text) == told
+def test_an_unhealthy_answer_tells_what_is_awaited(code: int, text: str, told: str) -> None:
+    assert status.unhealthy(code, text) == told
 
 
 def test_where_nobody_listens_that_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    endpoint = health.Endpoint(address="127.0.0.1", port=port, path="/readyz", context=health.client_without_trust())
-    assert health.ask(endpoint) == f"nothing listens on 127.0.0.1:{port}"
+    endpoint = status.Endpoint(address="127.0.0.1", port=port, path="/readyz", context=status.client_without_trust())
+    assert status.ask(endpoint) == f"nothing listens on 127.0.0.1:{port}"
 
 
 def test_waiting_ends_when_the_program_has_ended() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    endpoint = health.Endpoint(address="127.0.0.1", port=port, path="/readyz", context=health.client_without_trust())
+    endpoint = status.Endpoint(address="127.0.0.1", port=port, path="/readyz", context=status.client_without_trust())
     alive, reminded = iter([True, True, False]), list[str]()
-    assert health.wait(endpoint, 60, lambda: next(alive), reminded.append) == f"nothing listens on 127.0.0.1:{port}"
+    assert status.wait(endpoint, 60, lambda: next(alive), reminded.append) == f"nothing listens on 127.0.0.1:{port}"
     assert len(reminded) == 2

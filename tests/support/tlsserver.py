@@ -18,6 +18,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+NOW = datetime.now(UTC).replace(microsecond=0)
+"""What the periods of certificates count from: the start of the tests."""
+
 Step = Callable[[ssl.SSLSocket, bytes], bool]
 """Answers one request; whether the connection stays open."""
 
@@ -32,18 +35,29 @@ class Identity:
             serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
         )
 
+    @property
+    def pem(self) -> bytes:
+        return self.certificate + self.key
+
 
 def authority(name: str = "kubernetes") -> Identity:
     return _issued(name, None, timedelta(days=-1), timedelta(days=10), ())
 
 
-def leaf(issuer: Identity, *, names: tuple[str, ...] = ("127.0.0.1", "::1"), begins: float = -1, ends: float = 1) -> Identity:
-    """A certificate that is valid from and until so many days from now."""
-    return _issued("kube-apiserver", issuer, timedelta(days=begins), timedelta(days=ends), names)
+def leaf(
+    issuer: Identity,
+    *,
+    names: tuple[str, ...] = ("127.0.0.1", "::1"),
+    begins: float = -1,
+    ends: float = 1,
+    common_name: str = "kube-apiserver",
+) -> Identity:
+    """A certificate that is valid from and until so many days from :data:`NOW`."""
+    return _issued(common_name, issuer, timedelta(days=begins), timedelta(days=ends), names)
 
 
 def _issued(name: str, issuer: Identity | None, begins: timedelta, ends: timedelta, names: tuple[str, ...]) -> Identity:
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = (
         x509.CertificateBuilder()
@@ -51,8 +65,8 @@ def _issued(name: str, issuer: Identity | None, begins: timedelta, ends: timedel
         .issuer_name(issuer.signer[0].subject if issuer else subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now + begins)
-        .not_valid_after(now + ends)
+        .not_valid_before(NOW + begins)
+        .not_valid_after(NOW + ends)
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
     if names:
@@ -70,13 +84,15 @@ def _general(name: str) -> x509.GeneralName:
 class Server:
     """Answers the connections that come, each in a thread; ``requests`` is what was asked, by connection."""
 
-    def __init__(self, folder: Path, identity: Identity, *steps: Step, address: str = "127.0.0.1", clients: Identity | None = None) -> None:
+    def __init__(
+        self, folder: Path, identity: Identity | bytes, *steps: Step, address: str = "127.0.0.1", clients: Identity | None = None
+    ) -> None:
         self._steps, self._lock = list(steps), threading.Lock()
         self.requests: list[list[bytes]] = []
         self.peers: list[str] = []
         """The common names of the clients' certificates."""
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        (folder / "server.pem").write_bytes(identity.certificate + identity.key)
+        (folder / "server.pem").write_bytes(identity if isinstance(identity, bytes) else identity.pem)
         self._context.load_cert_chain(folder / "server.pem")
         if clients:
             self._context.verify_mode = ssl.CERT_REQUIRED
