@@ -184,7 +184,7 @@ def test_what_cannot_be_converted_is_said(api_version: str, kind: str, wanted: s
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ({"files": "x"}, r"not a valid KubeadmConfigSpec of .*/v1beta1: Expected `array`, got `str` - at `\$.files`"),
+        ({"files": "x"}, r"not a valid KubeadmConfig of .*/v1beta1: Expected `array`, got `str` - at `\$.spec.files`"),
         ({"joinConfiguration": {"discovery": {"timeout": "5x"}}}, 'cannot be read: time: unknown unit "x" in duration "5x"'),
     ],
 )

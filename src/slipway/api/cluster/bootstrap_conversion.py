@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 DATA_ANNOTATION = "cluster.x-k8s.io/conversion-data"
 _KINDS = (KUBEADM_CONFIG.kind, KUBEADM_CONFIG_TEMPLATE.kind)
+_TYPES: dict[tuple[str, str], type[Type]] = {
+    (bootstrap.API_VERSION, KUBEADM_CONFIG.kind): bootstrap.KubeadmConfig,
+    (bootstrap.API_VERSION, KUBEADM_CONFIG_TEMPLATE.kind): bootstrap.KubeadmConfigTemplate,
+    (bootstrap_v1beta1.API_VERSION, KUBEADM_CONFIG.kind): bootstrap_v1beta1.KubeadmConfig,
+    (bootstrap_v1beta1.API_VERSION, KUBEADM_CONFIG_TEMPLATE.kind): bootstrap_v1beta1.KubeadmConfigTemplate,
+}
 _MOST_SECONDS = 2**31 - 1
 _SECOND = 1_000_000_000
 
@@ -47,7 +53,23 @@ def convert(content: Manifest, api_version: str) -> Manifest:
             f"{content.get('kind')} {had} cannot be converted to {api_version}: only {' and '.join(_KINDS)} can, "
             f"between {bootstrap_v1beta1.API_VERSION} and {bootstrap.API_VERSION}"
         )
-    return deepcopy(content) if had == api_version else ways[had, api_version](_without_nulls(content))
+    if had == api_version:
+        return deepcopy(content)
+    try:
+        given = _without_nulls(content)
+        _require(given, _TYPES[had, content["kind"]])
+        return ways[had, api_version](given)
+    except RecursionError:
+        raise ConversionError(f"{_named(content)} is nested too deeply to be converted") from None
+
+
+def _require(content: Manifest, into: type[Type]) -> None:
+    """An error where the object is not what its apiVersion and kind say."""
+    try:
+        msgspec.convert(content, into)
+        msgspec.convert((content.get("metadata") or {}).get("annotations") or {}, dict[str, str])
+    except msgspec.ValidationError as error:
+        raise ConversionError(f"{_named(content)} is not a valid {into.__name__} of {content.get('apiVersion')}: {error}") from error
 
 
 def _without_nulls(value: Any) -> Any:
@@ -74,11 +96,7 @@ def to_v1beta2(content: Manifest) -> Manifest:
 
 def to_v1beta1(content: Manifest) -> Manifest:
     """An object of v1beta2 in v1beta1, with its whole v1beta2 form in an annotation."""
-    types: dict[str, type[Type]] = {
-        KUBEADM_CONFIG.kind: bootstrap.KubeadmConfig,
-        KUBEADM_CONFIG_TEMPLATE.kind: bootstrap.KubeadmConfigTemplate,
-    }
-    hub = _new({key: content[key] for key in ("spec", "status") if content.get(key)}, types[content["kind"]])
+    hub = _new({key: content[key] for key in ("spec", "status") if content.get(key)}, _TYPES[bootstrap.API_VERSION, content["kind"]])
     data = {"kind": content["kind"], "apiVersion": bootstrap.API_VERSION} | hub
     metadata = deepcopy(content.get("metadata") or {})
     metadata["annotations"] = (metadata.get("annotations") or {}) | {DATA_ANNOTATION: msgspec.json.encode(data).decode()}
@@ -99,15 +117,18 @@ def _take_data(content: Manifest) -> tuple[Manifest, Manifest | None]:
     if text is None:
         return metadata, None
     try:
-        return metadata, _without_nulls(msgspec.json.decode(text, type=dict[str, Any]))
-    except msgspec.DecodeError as error:
+        restored = _without_nulls(msgspec.json.decode(text, type=dict[str, Any]))
+        msgspec.convert(restored, _TYPES[bootstrap.API_VERSION, content["kind"]])
+        return metadata, restored
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise ConversionError(
             f"{_named(content)}: the annotation {DATA_ANNOTATION} does not hold the object's v1beta2 form: {error}. Remove the annotation"
         ) from error
 
 
 def _named(content: Manifest) -> str:
-    metadata = content.get("metadata") or {}
+    found = content.get("metadata")
+    metadata = found if isinstance(found, dict) else {}
     return f"{content.get('kind')} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
 
 
