@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from slipway.fleet.bootstrap import version
 from slipway.fleet.contract import conditions, v1beta1conditions
-from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN, Condition
-from slipway.fleet.contract.conditionsummary import Reasons, summary
+from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN, Condition, Reasons, summary
 from slipway.fleet.contract.paused import PAUSED
 from slipway.fleet.contract.v1beta1conditions import DeprecatedCondition, well
 from slipway.runtime import clock

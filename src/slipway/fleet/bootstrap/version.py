@@ -36,7 +36,6 @@ WATCHABLE = frozenset({(KUBEADM_CONTROL_PLANE.group, KUBEADM_CONTROL_PLANE.kind)
 _CONTRACTS = ("cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1")
 _API_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
-_PARTS = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?")
 
 
 class VersionUnreadableError(OperatorError):
@@ -58,12 +57,8 @@ class JoinVersion(NamedTuple):
 
 
 def normalized(text: str) -> str:
-    """``v`` and a whole semantic version: 1.35 is v1.35.0.  As tolerant as the semver library of Cluster API."""
-    match = _PARTS.fullmatch(text.strip().removeprefix("v"))
-    if match is None:
-        raise ValueError(f'could not parse "{text}" as version: a semantic version such as v1.35.4 is wanted')
-    numbers = ".".join(str(int(number or "0")) for number in match.groups()[:3])
-    return f"v{Version.parse(numbers + (match[4] or ''))}"
+    """``v`` and a whole semantic version: 1.35 is v1.35.0."""
+    return f"v{Version.tolerant(text)}"
 
 
 def choose(

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.goyaml import dump
+from slipway.api.machinery.version import Version
 from slipway.fleet.bootstrap.data import cloudinit
 from slipway.fleet.bootstrap.data.cloudinit import HostSetup
 from slipway.fleet.bootstrap.ignition import render
-from slipway.fleet.bootstrap.kubeadm.document import AdditionalData, cluster_configuration, init_configuration, join_configuration
-from slipway.fleet.bootstrap.kubeadm.parts import is_defined, part
+from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
+from slipway.fleet.bootstrap.kubeadm.document import JSON, AdditionalData, Source, filled, is_defined, part
 
 __all__ = ["CLOUD_CONFIG", "IGNITION", "AdditionalData", "BootstrapData", "File", "init_control_plane", "join_control_plane", "join_worker"]
 
@@ -24,6 +26,8 @@ User = Mapping[str, Any]
 
 CLOUD_CONFIG = "cloud-config"
 IGNITION = "ignition"
+
+_FIRST_V1BETA3, _FIRST_V1BETA4 = Version(1, 22), Version(1, 31)
 
 # Removed by the Machine controller once the Node has its labels and annotations.
 UNINITIALIZED_TAINT = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
@@ -108,3 +112,49 @@ def _ignition(rendered: tuple[bytes, str]) -> BootstrapData:
 
 def _additions(spec: Spec) -> Mapping[str, Any]:
     return part(part(spec, "ignition"), "containerLinuxConfig")
+
+
+# kubeadm's documents, byte by byte as Cluster API v1.14 writes them.
+
+
+def cluster_configuration(source: Source, version: str, additional: AdditionalData) -> str:
+    if _is_v1beta3(version):
+        document = v1beta3.cluster_configuration(source, additional.control_plane_component_health_check_seconds)
+    else:
+        document = v1beta4.cluster_configuration(source)
+    document["networking"] = filled(
+        {
+            "dnsDomain": additional.dns_domain,
+            "serviceSubnet": additional.service_subnet,
+            "podSubnet": additional.pod_subnet,
+        }
+    )
+    document |= filled({"kubernetesVersion": additional.kubernetes_version, "clusterName": additional.cluster_name})
+    return _written(document, "ClusterConfiguration", version)
+
+
+def init_configuration(source: Source, version: str) -> str:
+    convert = v1beta3.init_configuration if _is_v1beta3(version) else v1beta4.init_configuration
+    return _written(convert(source), "InitConfiguration", version)
+
+
+def join_configuration(source: Source, version: str) -> str:
+    convert = v1beta3.join_configuration if _is_v1beta3(version) else v1beta4.join_configuration
+    return _written(convert(source), "JoinConfiguration", version)
+
+
+def _written(document: JSON, kind: str, version: str) -> str:
+    api_version = v1beta3.API_VERSION if _is_v1beta3(version) else v1beta4.API_VERSION
+    return dump({"apiVersion": api_version, "kind": kind, **document})
+
+
+def _is_v1beta3(text: str) -> bool:
+    """Which of the two APIs kubeadm of that version is given; a pre-release counts as its release."""
+    try:
+        version = Version.tolerant(text)
+    except ValueError as error:
+        raise ConfigurationError(f'failed to parse kubernetes version "{text}": {error}') from None
+    release = Version(version.major, version.minor, version.patch)
+    if release < _FIRST_V1BETA3:
+        raise ConfigurationError("the bootstrap provider for kubeadm doesn't support Kubernetes version lower than v1.22.0")
+    return release < _FIRST_V1BETA4

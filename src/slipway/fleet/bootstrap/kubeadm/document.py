@@ -1,21 +1,23 @@
-"""kubeadm's configuration for a Kubernetes version, as YAML, byte by byte as Cluster API v1.14 writes it.
+"""kubeadm's configuration: what v1beta3 and v1beta4 have in common, from its form in a KubeadmConfig.
 
-Sources are the sections of a KubeadmConfig's spec in their JSON form.
+What comes in is the JSON form of Cluster API's v1beta2 types, what goes out that of kubeadm's: Go prints a struct even when it is
+empty, and a field without ``omitempty`` always.
 """
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.api.machinery.goyaml import dump
-from slipway.api.machinery.version import Version
-from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
-from slipway.fleet.bootstrap.kubeadm.parts import JSON, Source, filled
+from slipway.api.machinery.goscalars import BadValueError, Time
+from slipway.api.machinery.quantity import QuantityError, canonical
 
-_FIRST_V1BETA3, _FIRST_V1BETA4 = Version(1, 22), Version(1, 31)
-_ZEROS = re.compile(r"0+(?=[0-9])")
+JSON = dict[str, Any]
+Source = Mapping[str, Any]
+
+_TIME = Time("Time")
 
 
 class AdditionalData(NamedTuple):
@@ -29,52 +31,149 @@ class AdditionalData(NamedTuple):
     control_plane_component_health_check_seconds: int | None = None
 
 
-def cluster_configuration(source: Source, version: str, additional: AdditionalData) -> str:
-    if _is_v1beta3(version):
-        document = v1beta3.cluster_configuration(source, additional.control_plane_component_health_check_seconds)
-    else:
-        document = v1beta4.cluster_configuration(source)
-    document["networking"] = filled(
+def kept(source: Source, *names: str) -> JSON:
+    """The fields that ``omitempty`` keeps."""
+    return filled({name: source.get(name) for name in names})
+
+
+def filled(fields: Source) -> JSON:
+    """The fields that are neither absent nor empty."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def part(source: Source, name: str) -> Source:
+    """A struct within a struct; absent is the same as empty."""
+    value: Source = source.get(name) or {}
+    return value
+
+
+def is_defined(value: object) -> bool:
+    """Whether Go would tell the value from that of an untouched struct: a list or a pointer counts even when it holds nothing."""
+    if isinstance(value, Mapping):
+        return any(map(is_defined, value.values()))
+    return value is not None and value != ""
+
+
+def duration(seconds: int | None) -> str | None:
+    return None if seconds is None else str(Duration.of(seconds=seconds))
+
+
+def endpoint(source: Source) -> JSON:
+    return kept(source, "advertiseAddress", "bindPort")
+
+
+def extra_volumes(component: Source) -> list[JSON]:
+    return [
+        {**{name: volume.get(name, "") for name in ("name", "hostPath", "mountPath")}, **kept(volume, "readOnly", "pathType")}
+        for volume in component.get("extraVolumes") or ()
+    ]
+
+
+def etcd(source: Source, settings: JSON) -> JSON:
+    """``settings`` are the arguments and variables of a local etcd, which the versions write each in their own way."""
+    local, external = part(source, "local"), part(source, "external")
+    found: JSON = {}
+    if is_defined(local):
+        names = ("imageRepository", "imageTag", "serverCertSANs", "peerCertSANs")
+        found["local"] = {"dataDir": local.get("dataDir", ""), **settings, **kept(local, *names)}
+    if is_defined(external):
+        files = {name: external.get(name, "") for name in ("caFile", "certFile", "keyFile")}
+        found["external"] = {"endpoints": external.get("endpoints"), **files}
+    return found
+
+
+def taints(registration: Source) -> list[JSON] | None:
+    """None and an empty list are different: kubeadm taints a control plane only where nothing is said."""
+    listed = registration.get("taints")
+    if listed is None:
+        return None
+    return [
         {
-            "dnsDomain": additional.dns_domain,
-            "serviceSubnet": additional.service_subnet,
-            "podSubnet": additional.pod_subnet,
+            "key": taint.get("key", ""),
+            "effect": taint.get("effect", ""),
+            **kept(taint, "value"),
+            **filled({"timeAdded": time(taint.get("timeAdded"))}),
         }
-    )
-    document |= filled({"kubernetesVersion": additional.kubernetes_version, "clusterName": additional.cluster_name})
-    return _written(document, "ClusterConfiguration", version)
+        for taint in listed
+    ]
 
 
-def init_configuration(source: Source, version: str) -> str:
-    convert = v1beta3.init_configuration if _is_v1beta3(version) else v1beta4.init_configuration
-    return _written(convert(source), "InitConfiguration", version)
+def bootstrap_tokens(source: Source) -> list[JSON]:
+    return [
+        {
+            "token": token.get("token"),
+            **kept(token, "description", "usages", "groups"),
+            **filled({"ttl": duration(token.get("ttlSeconds")), "expires": time(token.get("expires"))}),
+        }
+        for token in source.get("bootstrapTokens") or ()
+    ]
 
 
-def join_configuration(source: Source, version: str) -> str:
-    convert = v1beta3.join_configuration if _is_v1beta3(version) else v1beta4.join_configuration
-    return _written(convert(source), "JoinConfiguration", version)
+def discovery(source: Source) -> JSON:
+    token, file = part(source, "bootstrapToken"), part(source, "file")
+    found = kept(source, "tlsBootstrapToken")
+    if is_defined(token):
+        found["bootstrapToken"] = {
+            "token": token.get("token", ""),
+            **kept(token, "apiServerEndpoint", "caCertHashes", "unsafeSkipCAVerification"),
+        }
+    if is_defined(file):
+        # The kubeconfig itself is Cluster API's affair: it becomes a file on the host.
+        found["file"] = {"kubeConfigPath": file.get("kubeConfigPath", "")}
+    return found
 
 
-def _written(document: JSON, kind: str, version: str) -> str:
-    api_version = v1beta3.API_VERSION if _is_v1beta3(version) else v1beta4.API_VERSION
-    return dump({"apiVersion": api_version, "kind": kind, **document})
+def join_control_plane(source: Source) -> JSON:
+    """The section that makes a join one of a control plane: there, even if empty, or not."""
+    section = source.get("controlPlane")
+    return {} if section is None else {"controlPlane": {"localAPIEndpoint": endpoint(part(section, "localAPIEndpoint"))}}
 
 
-def _is_v1beta3(text: str) -> bool:
-    """Which of the two APIs kubeadm of that version is given; a pre-release counts as its release."""
-    version = parse_version(text)
-    release = Version(version.major, version.minor, version.patch)
-    if release < _FIRST_V1BETA3:
-        raise ConfigurationError("the bootstrap provider for kubeadm doesn't support Kubernetes version lower than v1.22.0")
-    return release < _FIRST_V1BETA4
+def patches(source: Source) -> JSON:
+    directory = part(source, "patches").get("directory")
+    return {"patches": {"directory": directory}} if directory else {}
 
 
-def parse_version(text: str) -> Version:
-    """A Kubernetes version, read as tolerantly as Cluster API reads it: ``v1.35`` is v1.35.0 and ``1.035.4`` is v1.35.4."""
-    numbers = [_ZEROS.sub("", number, count=1) for number in text.strip().removeprefix("v").split(".", 2)]
-    if len(numbers) < 3 and not re.search(r"[-+]", numbers[-1]):
-        numbers += ["0"] * (3 - len(numbers))
+def environment(component: Source) -> list[JSON]:
+    return [
+        {"name": variable.get("name", ""), **kept(variable, "value"), **_value_from(variable.get("valueFrom"))}
+        for variable in component.get("extraEnvs") or ()
+    ]
+
+
+def _value_from(source: Source | None) -> JSON:
+    if source is None:
+        return {}
+    found: JSON = {}
+    for name, always in (
+        ("fieldRef", ("fieldPath",)),
+        ("configMapKeyRef", ("key",)),
+        ("secretKeyRef", ("key",)),
+        ("fileKeyRef", ("volumeName", "path", "key")),
+    ):
+        if source.get(name) is not None:
+            selector = {key: value for key, value in source[name].items() if is_defined(value)}
+            found[name] = {**dict.fromkeys(always, ""), **selector}
+    resource = source.get("resourceFieldRef")
+    if resource is not None:
+        found["resourceFieldRef"] = {
+            "resource": resource.get("resource", ""),
+            "divisor": _quantity(resource.get("divisor")),
+            **kept(resource, "containerName"),
+        }
+    return {"valueFrom": found}
+
+
+def _quantity(value: str | int | None) -> str:
     try:
-        return Version.parse(".".join(numbers))
-    except ValueError:
-        raise ConfigurationError(f'failed to parse kubernetes version "{text}": a version such as v1.35.4 is wanted') from None
+        return "0" if value is None else canonical(str(value))
+    except QuantityError as error:
+        raise ConfigurationError(f"extraEnvs: the divisor {value!r} of a resourceFieldRef is no quantity: {error}") from None
+
+
+def time(value: str | None) -> str | None:
+    """A time as Go prints it, in UTC; the zero time is none."""
+    try:
+        return None if value is None else _TIME.encode(_TIME.read(value))
+    except BadValueError as error:
+        raise ConfigurationError(str(error)) from None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from slipway.api.machinery.duration import Duration
-from slipway.fleet.bootstrap.kubeadm import parts
-from slipway.fleet.bootstrap.kubeadm.parts import JSON, Source, duration, filled, kept, part
+from slipway.fleet.bootstrap.kubeadm import document
+from slipway.fleet.bootstrap.kubeadm.document import JSON, Source, duration, filled, kept, part
 
 API_VERSION = "kubeadm.k8s.io/v1beta4"
 
@@ -32,11 +32,11 @@ def cluster_configuration(source: Source) -> JSON:
 
 def init_configuration(source: Source) -> JSON:
     return {
-        **filled({"bootstrapTokens": parts.bootstrap_tokens(source)}),
+        **filled({"bootstrapTokens": document.bootstrap_tokens(source)}),
         "nodeRegistration": _node_registration(part(source, "nodeRegistration")),
-        "localAPIEndpoint": parts.endpoint(part(source, "localAPIEndpoint")),
+        "localAPIEndpoint": document.endpoint(part(source, "localAPIEndpoint")),
         **kept(source, "skipPhases"),
-        **parts.patches(source),
+        **document.patches(source),
         **_timeouts(source),
     }
 
@@ -44,17 +44,17 @@ def init_configuration(source: Source) -> JSON:
 def join_configuration(source: Source) -> JSON:
     return {
         "nodeRegistration": _node_registration(part(source, "nodeRegistration")),
-        "discovery": parts.discovery(part(source, "discovery")),
+        "discovery": document.discovery(part(source, "discovery")),
         **kept(source, "caCertPath", "skipPhases"),
-        **parts.join_control_plane(source),
-        **parts.patches(source),
+        **document.join_control_plane(source),
+        **document.patches(source),
         **_timeouts(source),
     }
 
 
 def _timeouts(source: Source) -> JSON:
     seconds = part(source, "timeouts")
-    if not parts.is_defined(seconds):
+    if not document.is_defined(seconds):
         return {}
     return {"timeouts": filled({name: duration(seconds.get(f"{name}Seconds")) for name in _TIMEOUTS})}
 
@@ -67,8 +67,8 @@ def _component(source: Source) -> JSON:
     return filled(
         {
             "extraArgs": _arguments(source, "extraArgs"),
-            "extraVolumes": parts.extra_volumes(source),
-            "extraEnvs": parts.environment(source),
+            "extraVolumes": document.extra_volumes(source),
+            "extraEnvs": document.environment(source),
         }
     )
 
@@ -79,13 +79,13 @@ def _arguments(source: Source, name: str) -> list[JSON]:
 
 def _etcd(source: Source) -> JSON:
     local = part(source, "local")
-    return parts.etcd(source, filled({"extraArgs": _arguments(local, "extraArgs"), "extraEnvs": parts.environment(local)}))
+    return document.etcd(source, filled({"extraArgs": _arguments(local, "extraArgs"), "extraEnvs": document.environment(local)}))
 
 
 def _node_registration(source: Source) -> JSON:
     serial = source.get("imagePullSerial")
     return {
-        "taints": parts.taints(source),
+        "taints": document.taints(source),
         **filled({"kubeletExtraArgs": _arguments(source, "kubeletExtraArgs")}),
         **kept(source, "name", "criSocket", "ignorePreflightErrors", "imagePullPolicy"),
         **({} if serial is None else {"imagePullSerial": serial}),
