@@ -10,7 +10,7 @@ import yaml
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap.data import data as bootstrapdata
-from slipway.fleet.bootstrap.kubeadm.document import AdditionalData
+from slipway.fleet.bootstrap.data.data import AdditionalData
 
 GOLDEN = Path(__file__).parents[1] / "golden/bootstrapdata"
 RECORDED = GOLDEN / "v1.14.2"

@@ -1,4 +1,4 @@
-"""The bootstrap data of a machine: which kubeadm configuration it gets, and in which format.
+"""The bootstrap data of a machine: which kubeadm configuration it gets, in which format, and the Secret that holds it.
 
 ``spec`` is the spec of a KubeadmConfig v1beta2 in its JSON form, complete: discovery is filled in, and ``files`` and ``users`` are what
 became of those of the spec, with nothing left to look up.  It is not changed.
@@ -6,9 +6,12 @@ became of those of the spec, with nothing left to look up.  It is not changed.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slipway.api.cluster.core import CLUSTER_NAME_LABEL, SECRET_TYPE
+from slipway.api.cluster.kinds import KUBEADM_CONFIG
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.goyaml import dump
 from slipway.api.machinery.version import Version
@@ -16,7 +19,10 @@ from slipway.fleet.bootstrap.data import cloudinit
 from slipway.fleet.bootstrap.data.cloudinit import HostSetup
 from slipway.fleet.bootstrap.ignition import render
 from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
-from slipway.fleet.bootstrap.kubeadm.document import JSON, AdditionalData, Source, filled, is_defined, part
+from slipway.fleet.bootstrap.kubeadm.v1beta4 import JSON, Source, filled, is_defined, part
+
+if TYPE_CHECKING:
+    from slipway.api.machinery.objects import Manifest
 
 __all__ = ["CLOUD_CONFIG", "IGNITION", "AdditionalData", "BootstrapData", "File", "init_control_plane", "join_control_plane", "join_worker"]
 
@@ -29,8 +35,23 @@ IGNITION = "ignition"
 
 _FIRST_V1BETA3, _FIRST_V1BETA4 = Version(1, 22), Version(1, 31)
 
+VERSION_ANNOTATION = "bootstrap.slipway.io/control-plane-version"
+TOKEN_ANNOTATION = "bootstrap.slipway.io/token-id"
+KEYS = ("value", "format")
+
 # Removed by the Machine controller once the Node has its labels and annotations.
 UNINITIALIZED_TAINT = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
+
+
+class AdditionalData(NamedTuple):
+    """What stands in kubeadm's ClusterConfiguration but not in a KubeadmConfig's: it comes from the Cluster and the Machine."""
+
+    kubernetes_version: str = ""
+    cluster_name: str = ""
+    dns_domain: str = ""
+    service_subnet: str = ""
+    pod_subnet: str = ""
+    control_plane_component_health_check_seconds: int | None = None
 
 
 class BootstrapData(NamedTuple):
@@ -39,6 +60,13 @@ class BootstrapData(NamedTuple):
     value: bytes
     format: str
     warnings: str = ""
+
+
+class Rendering(NamedTuple):
+    """What data was rendered with, as its Secret tells it: data that has other values than the cluster now is outdated."""
+
+    control_plane_version: str = ""
+    token_id: str = ""
 
 
 def init_control_plane(
@@ -112,6 +140,44 @@ def _ignition(rendered: tuple[bytes, str]) -> BootstrapData:
 
 def _additions(spec: Spec) -> Mapping[str, Any]:
     return part(part(spec, "ignition"), "containerLinuxConfig")
+
+
+# The Secret.
+
+
+def config_reference(config: Mapping[str, Any]) -> Manifest:
+    """The owner reference of what a KubeadmConfig makes."""
+    metadata = config["metadata"]
+    return {
+        "apiVersion": KUBEADM_CONFIG.api_version,
+        "kind": KUBEADM_CONFIG.kind,
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+
+
+def data_secret(config: Mapping[str, Any], cluster: str, value: bytes, data_format: str, rendering: Rendering) -> Manifest:
+    metadata = config["metadata"]
+    made: Manifest = {
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "labels": {CLUSTER_NAME_LABEL: cluster},
+            "ownerReferences": [config_reference(config)],
+        },
+        "type": SECRET_TYPE,
+        "data": {"value": b64encode(value).decode(), "format": b64encode(data_format.encode()).decode()},
+    }
+    annotations = {VERSION_ANNOTATION: rendering.control_plane_version, TOKEN_ANNOTATION: rendering.token_id}
+    if any(annotations.values()):
+        made["metadata"]["annotations"] = {name: value for name, value in annotations.items() if value}
+    return made
+
+
+def rendering_of(annotations: Mapping[str, str]) -> Rendering:
+    """What the annotations of the Secret tell; empty where they do not."""
+    return Rendering(annotations.get(VERSION_ANNOTATION, ""), annotations.get(TOKEN_ANNOTATION, ""))
 
 
 # kubeadm's documents, byte by byte as Cluster API v1.14 writes them.
