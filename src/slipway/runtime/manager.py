@@ -79,6 +79,7 @@ class Manager:
         self.metrics.events_lost.labels("refused").set_function(lambda: float(self.events.failed))
         self._controllers: dict[str, Controller] = {}
         self._webhooks: list[WebhookServer] = []
+        self._at_start: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], Awaitable[None]]] = []
         self._stopping = False
         self.health_port = 0
@@ -106,6 +107,10 @@ class Manager:
     def add_webhooks(self, server: WebhookServer) -> None:
         self._webhooks.append(server)
 
+    def at_start(self, begin: Callable[[], None]) -> None:
+        """Do something when the manager runs, such as following an informer."""
+        self._at_start.append(begin)
+
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Close something that a controller has opened, when all work is over."""
         self._at_end.append(close)
@@ -119,6 +124,8 @@ class Manager:
                 stack.push_async_callback(self.events.close)
                 for close in self._at_end:
                     stack.push_async_callback(close)
+                for begin in self._at_start:
+                    begin()
                 await self._serve(stack)
                 webhooks_stop = asyncio.Event()
                 async with asyncio.TaskGroup() as group:

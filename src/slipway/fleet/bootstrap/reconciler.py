@@ -75,6 +75,7 @@ RULES = (
 def controllers(manager: Manager, options: BootstrapOptions) -> list[Reconciler]:
     """What the bootstrap provider consists of."""
     workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
+    manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
     manager.at_end(workload.close)
     return [
         KubeadmConfigReconciler(
