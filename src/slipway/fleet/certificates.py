@@ -96,6 +96,12 @@ def pair_from(secret: Mapping[str, Any]) -> KeyPair:
         raise CertificatesError(f"failed to read keypair from certificate {where}: {error}") from None
     if not certificate:
         raise CertificatesError(f"failed to read keypair from certificate {where}: missing data for key tls.crt")
+    for name, content in (("tls.crt", certificate), ("tls.key", key)):
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            why = f"{error.reason} at byte {error.start}"
+            raise CertificatesError(f"failed to read keypair from certificate {where}: {name} is not PEM, which is text: {why}") from None
     return KeyPair(certificate, key)
 
 
