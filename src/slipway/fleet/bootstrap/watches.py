@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, MACHINE, MACHINE_POOL, SECRET
-from slipway.fleet.contract.facts import cluster_from, machine_spec, owner_from
+from slipway.fleet.contract.facts import cluster_from, owner_from
 from slipway.fleet.contract.watches import changed, clusters_of_control_plane, controllers, members
 from slipway.runtime.controller import Watch
 from slipway.runtime.objects import Object, Request
@@ -15,25 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from slipway.api.cluster.kinds import Kind
-    from slipway.fleet.contract.facts import Owner
     from slipway.runtime.cache.cache import Cache
 
 
 def config_of(found: Object) -> str:
     """The name of the KubeadmConfig that a Machine or the machines of a MachinePool boot with; empty where it is something else."""
-    reference = machine_spec(found).bootstrap.config_ref
-    return reference.name if (reference.api_group, reference.kind) == (KUBEADM_CONFIG.group, KUBEADM_CONFIG.kind) else ""
-
-
-def _owner(found: Object) -> tuple[Owner, str]:
-    return owner_from(found), config_of(found)
+    reference = owner_from(found).config_ref
+    if reference is None or (reference.api_group, reference.kind) != (KUBEADM_CONFIG.group, KUBEADM_CONFIG.kind):
+        return ""
+    return reference.name
 
 
 def _version(found: Object) -> Any:
     return (found.content().get("spec") or {}).get("version")
 
 
-owner_changed = changed(_owner)
+owner_changed = changed(owner_from)
 cluster_changed = changed(cluster_from)
 # One that is made again may have another version; one that was missing was waited for.
 control_plane_changed = changed(_version)

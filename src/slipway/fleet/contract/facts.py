@@ -48,6 +48,8 @@ class Owner(NamedTuple):
     """A Machine has its Node; a MachinePool has as many Nodes as replicas."""
     provisioned: bool = False
     """The infrastructure has made the host, so the data has been taken."""
+    config_ref: ContractVersionedObjectReference | None = None
+    """The bootstrap configuration that it boots with."""
 
     @property
     def is_pool(self) -> bool:
@@ -94,11 +96,6 @@ def read(found: Object, into: type[T]) -> T:
         raise OperatorError(f"the {found.kind.kind} {found.request} cannot be read: {error}") from None
 
 
-def machine_spec(found: Object) -> core.MachineSpec:
-    """What a Machine says of itself, or a MachinePool of all its machines."""
-    return read(found, core.Machine).spec if found.kind == MACHINE else read(found, core.MachinePool).spec.template.spec
-
-
 def owner_from(found: Object) -> Owner:
     """The facts of a Machine or a MachinePool."""
     if found.kind == MACHINE:
@@ -119,6 +116,7 @@ def owner_from(found: Object) -> Owner:
         control_plane=found.kind == MACHINE and core.CONTROL_PLANE_LABEL in found.metadata.labels,
         joined=joined,
         provisioned=initialization.infrastructure_provisioned is True,
+        config_ref=spec.bootstrap.config_ref if spec.bootstrap.config_ref.name else None,
     )
 
 
