@@ -184,7 +184,7 @@ def test_what_cannot_be_converted_is_said(api_version: str, kind: str, wanted: s
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ({"files": "x"}, r"not a valid KubeadmConfig of .*/v1beta1: Expected `array`, got `str` - at `\$.spec.files`"),
+        ({"files": "x"}, r"not a valid KubeadmConfigSpec of .*/v1beta1: Expected `array`, got `str` - at `\$.files`"),
         ({"joinConfiguration": {"discovery": {"timeout": "5x"}}}, 'cannot be read: time: unknown unit "x" in duration "5x"'),
     ],
 )
@@ -201,3 +201,28 @@ def test_a_broken_annotation_is_named() -> None:
     }
     with pytest.raises(ConversionError, match=r"KubeadmConfig n/a: the annotation cluster.x-k8s.io/conversion-data does not hold"):
         convert(content, V1BETA2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"metadata": "a"}, "metadata is no object"),
+        ({"metadata": {"annotations": [1]}}, "metadata.annotations is no object"),
+        ({"metadata": {"annotations": {DATA_ANNOTATION: ["a"]}}}, "does not hold the object's v1beta2 form"),
+        ({"metadata": {"annotations": {DATA_ANNOTATION: '{"spec":' * 5_000}}}, "nested too deeply"),
+        ({"metadata": {"name": "a"}, "spec": [1]}, "not a valid KubeadmConfigSpec|spec is no object"),
+        ({"metadata": {"name": "a"}, "spec": {"template": "a"}}, "not a valid KubeadmConfigTemplate|spec.template is no object"),
+    ],
+    ids=["metadata", "annotations", "annotation", "depth", "spec", "template"],
+)
+def test_what_is_no_object_is_refused_with_its_place(content: dict[str, Any], message: str) -> None:
+    kind = "KubeadmConfigTemplate" if "template" in str(content.get("spec")) else "KubeadmConfig"
+    with pytest.raises(ConversionError, match=message):
+        convert({"apiVersion": V1BETA1, "kind": kind, **content}, V1BETA2)
+
+
+def test_files_are_paired_in_linear_time() -> None:
+    files = [{"path": f"/{number}", "append": False} for number in range(5_000)]
+    there = convert({"apiVersion": V1BETA2, "kind": "KubeadmConfig", "metadata": {"name": "a"}, "spec": {"files": files[::-1]}}, V1BETA1)
+    there["spec"]["files"].reverse()
+    assert convert(there, V1BETA2)["spec"]["files"] == files

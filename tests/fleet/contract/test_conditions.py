@@ -236,3 +236,11 @@ def test_the_deprecated_ready_respects_the_order_of_relevance() -> None:
     found = deprecated_summary([bar, baz], ["baz", "bar"])
     assert found is not None
     assert (found.reason, found.message) == ("reason falseInfo2", "message falseInfo2")
+
+
+def test_a_message_is_no_longer_than_the_schemas_take() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    found = conditions.set_condition([], Condition(type="A", status="False", message="é" * 40_000), now)
+    assert found[0]["message"] == "é" * 32_768
+    older = set_deprecated([], DeprecatedCondition(type="A", status="False", message="é" * 40_000), now)
+    assert older[0]["message"] == "é" * 10_240

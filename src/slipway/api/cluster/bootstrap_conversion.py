@@ -8,6 +8,7 @@ v1beta1 cannot say is taken from it, field by field.  Upstream does only the lat
 
 from __future__ import annotations
 
+from collections import deque
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 
 DATA_ANNOTATION = "cluster.x-k8s.io/conversion-data"
 _KINDS = (KUBEADM_CONFIG.kind, KUBEADM_CONFIG_TEMPLATE.kind)
-_TYPES: dict[tuple[str, str], type[Type]] = {
-    (bootstrap.API_VERSION, KUBEADM_CONFIG.kind): bootstrap.KubeadmConfig,
-    (bootstrap.API_VERSION, KUBEADM_CONFIG_TEMPLATE.kind): bootstrap.KubeadmConfigTemplate,
-    (bootstrap_v1beta1.API_VERSION, KUBEADM_CONFIG.kind): bootstrap_v1beta1.KubeadmConfig,
-    (bootstrap_v1beta1.API_VERSION, KUBEADM_CONFIG_TEMPLATE.kind): bootstrap_v1beta1.KubeadmConfigTemplate,
-}
 _MOST_SECONDS = 2**31 - 1
 _SECOND = 1_000_000_000
 
@@ -53,23 +48,7 @@ def convert(content: Manifest, api_version: str) -> Manifest:
             f"{content.get('kind')} {had} cannot be converted to {api_version}: only {' and '.join(_KINDS)} can, "
             f"between {bootstrap_v1beta1.API_VERSION} and {bootstrap.API_VERSION}"
         )
-    if had == api_version:
-        return deepcopy(content)
-    try:
-        given = _without_nulls(content)
-        _require(given, _TYPES[had, content["kind"]])
-        return ways[had, api_version](given)
-    except RecursionError:
-        raise ConversionError(f"{_named(content)} is nested too deeply to be converted") from None
-
-
-def _require(content: Manifest, into: type[Type]) -> None:
-    """An error where the object is not what its apiVersion and kind say."""
-    try:
-        msgspec.convert(content, into)
-        msgspec.convert((content.get("metadata") or {}).get("annotations") or {}, dict[str, str])
-    except msgspec.ValidationError as error:
-        raise ConversionError(f"{_named(content)} is not a valid {into.__name__} of {content.get('apiVersion')}: {error}") from error
+    return deepcopy(content) if had == api_version else ways[had, api_version](_without_nulls(content))
 
 
 def _without_nulls(value: Any) -> Any:
@@ -96,9 +75,13 @@ def to_v1beta2(content: Manifest) -> Manifest:
 
 def to_v1beta1(content: Manifest) -> Manifest:
     """An object of v1beta2 in v1beta1, with its whole v1beta2 form in an annotation."""
-    hub = _new({key: content[key] for key in ("spec", "status") if content.get(key)}, _TYPES[bootstrap.API_VERSION, content["kind"]])
+    types: dict[str, type[Type]] = {
+        KUBEADM_CONFIG.kind: bootstrap.KubeadmConfig,
+        KUBEADM_CONFIG_TEMPLATE.kind: bootstrap.KubeadmConfigTemplate,
+    }
+    hub = _new({key: content[key] for key in ("spec", "status") if content.get(key)}, types[content["kind"]])
     data = {"kind": content["kind"], "apiVersion": bootstrap.API_VERSION} | hub
-    metadata = deepcopy(content.get("metadata") or {})
+    metadata = _metadata(content)
     metadata["annotations"] = (metadata.get("annotations") or {}) | {DATA_ANNOTATION: msgspec.json.encode(data).decode()}
     out: Manifest = {"apiVersion": bootstrap_v1beta1.API_VERSION, "kind": content["kind"], "metadata": metadata}
     if content["kind"] == KUBEADM_CONFIG.kind:
@@ -109,7 +92,7 @@ def to_v1beta1(content: Manifest) -> Manifest:
 
 def _take_data(content: Manifest) -> tuple[Manifest, Manifest | None]:
     """The metadata without the annotation, and what the annotation holds."""
-    metadata = deepcopy(content.get("metadata") or {})
+    metadata = _metadata(content)
     annotations = metadata.get("annotations") or {}
     text = annotations.pop(DATA_ANNOTATION, None)
     if not annotations:
@@ -117,18 +100,22 @@ def _take_data(content: Manifest) -> tuple[Manifest, Manifest | None]:
     if text is None:
         return metadata, None
     try:
-        restored = _without_nulls(msgspec.json.decode(text, type=dict[str, Any]))
-        msgspec.convert(restored, _TYPES[bootstrap.API_VERSION, content["kind"]])
-        return metadata, restored
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        return metadata, _without_nulls(msgspec.json.decode(msgspec.convert(text, str), type=dict[str, Any]))
+    except msgspec.DecodeError as error:
         raise ConversionError(
             f"{_named(content)}: the annotation {DATA_ANNOTATION} does not hold the object's v1beta2 form: {error}. Remove the annotation"
         ) from error
 
 
+def _metadata(content: Manifest) -> Manifest:
+    """A copy of the metadata, of which the annotations are an object, too."""
+    _at(content, "metadata", "annotations")
+    return deepcopy(content.get("metadata") or {})
+
+
 def _named(content: Manifest) -> str:
-    found = content.get("metadata")
-    metadata = found if isinstance(found, dict) else {}
+    metadata = content.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
     return f"{content.get('kind')} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
 
 
@@ -288,12 +275,15 @@ def _status_to_v1beta2(status: Manifest, restored: Manifest | None) -> Manifest:
 
 
 def _at(content: Manifest, *path: str) -> Manifest | None:
-    """What is at a path, or None where it ends."""
-    here: Manifest | None = content
-    for key in path:
-        if here is None:
-            return None
-        here = here.get(key)
+    """The object at a path, or None where the path ends before."""
+    here: Manifest = content
+    for depth, key in enumerate(path, 1):
+        found = here.get(key)
+        if not found:
+            return found if isinstance(found, dict) and depth == len(path) else None
+        if not isinstance(found, dict):
+            raise ConversionError(f"{_named(content)}: {'.'.join(path[:depth])} is no object")
+        here = found
     return here
 
 
@@ -308,12 +298,12 @@ def _within(content: Manifest, *path: str) -> Manifest:
 
 def _paired(rows: list[Manifest], were: list[Manifest], key: str) -> Iterator[tuple[Manifest, Manifest]]:
     """Each row with the one that it was: that of the same key, and of several the one that comes as late."""
-    left = list(were)
+    left: dict[Any, deque[Manifest]] = {}
+    for each in were:
+        left.setdefault(each.get(key), deque()).append(each)
     for row in rows:
-        was = next((each for each in left if each.get(key) == row.get(key)), None)
-        if was is not None:
-            left.remove(was)
-        yield row, was or {}
+        same = left.get(row.get(key))
+        yield row, same.popleft() if same else {}
 
 
 def _duration(seconds: int) -> str:

@@ -22,4 +22,7 @@ def convert(manifest: Manifest, api_version: str) -> Manifest:
             f"{manifest.get('kind')} {manifest.get('apiVersion')} cannot be converted to {api_version}: "
             f"only objects of {', '.join(_GROUPS)} are converted here"
         )
-    return _GROUPS[group](manifest, api_version)
+    try:
+        return _GROUPS[group](manifest, api_version)
+    except RecursionError:
+        raise ConversionError(f"{manifest.get('kind')} cannot be converted to {api_version}: it is nested too deeply") from None

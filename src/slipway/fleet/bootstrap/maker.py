@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("slipway.fleet.bootstrap")
 
 LOCK_RETRY = 30.0
+LARGEST_SECRET = 2**20
+"""What the API server takes as the values of a Secret, in bytes: the data, and the word for its format."""
 
 
 class Made(NamedTuple):
@@ -75,8 +77,9 @@ class Maker:
             return Made(LOCK_RETRY, stored=False)
         try:
             secret = await self._init_secret(scope)
-        except OperatorError as error:
+        except Exception as error:
             # Another machine may have better luck.  From the moment the data may be there, only this one may go on.
+            # A reconcile that is cancelled keeps the lock, as one that is killed does: it goes on where it was.
             await self._release(scope, error)
             raise
         await self._write(scope, secret)
@@ -242,11 +245,11 @@ class Maker:
         self._cache.wrote(SECRET, await secrets.store(self._client, secret))
         scope.outcome.secret = secret["metadata"]["name"]
 
-    async def _release(self, scope: Scope, error: OperatorError) -> None:
+    async def _release(self, scope: Scope, error: Exception) -> None:
         try:
             await initlock.release(self._client, scope.cluster, scope.owner.name)
         except OperatorError as second:
-            raise OperatorError(f"{error.message}; and the init lock could not be released: {second.message}") from error
+            raise OperatorError(f"{error}; and the init lock could not be released: {second.message}") from error
 
 
 def _own_version(scope: Scope) -> str:
@@ -278,4 +281,10 @@ def _discovery_files(scope: Scope) -> Sequence[Mapping[str, Any]]:
 def _data_secret(scope: Scope, made: BootstrapData, rendering: Rendering) -> Manifest:
     if made.warnings:
         _log.warning("The Ignition additions were taken with warnings", extra=fields(warnings=made.warnings))
+    if len(made.value) + len(made.format) > LARGEST_SECRET:
+        cause = (
+            f"the bootstrap data has {len(made.value)} bytes, and a Secret holds at most {LARGEST_SECRET}: put less into spec.files and"
+            " the other additions, or let the host fetch it"
+        )
+        raise InputError(f"Failed to create bootstrap data: {cause}", cause)
     return data_secret(scope.manifest, scope.cluster.name, made.value, made.format, rendering)

@@ -149,7 +149,7 @@ class KubeadmConfigReconciler:
 
     async def _proceed(self, step: Step, scope: Scope) -> Result:
         """Do the step, and write down how it went: here and nowhere else."""
-        failure: OperatorError | None = None
+        failure: Exception | None = None
         result = DONE
         try:
             result = await self._do(step, scope)
@@ -158,19 +158,20 @@ class KubeadmConfigReconciler:
         except ConflictError:
             # Somebody else was faster.  What they wrote is read at the next try.
             raise
-        except OperatorError as error:
+        except Exception as error:
             failure = error
-            self._events.event(scope.manifest, "Warning", "BootstrapFailed", f"Failed while {step.value}: {error.message}")
+            self._events.event(scope.manifest, "Warning", "BootstrapFailed", f"Failed while {step.value}: {_told(error).message}")
         status = Status(scope.manifest, scope.now)
         status.paused(paused_by(scope.cluster, scope.manifest))
         if step is not Step.PAUSED:
-            tell(status, step, scope.outcome, failure, with_version=self._options.join_version == "control-plane")
+            told = None if failure is None else _told(failure)
+            tell(status, step, scope.outcome, told, with_version=self._options.join_version == "control-plane")
         try:
             await scope.save()
         except OperatorError as second:
             if failure is None:
                 raise
-            raise OperatorError(f"{failure.message}; and that could not be written to the status: {second.message}") from failure
+            raise OperatorError(f"{_told(failure).message}; and that could not be written to the status: {second.message}") from failure
         if failure is not None and not isinstance(failure, EndpointUnknownError):
             raise failure
         return result
@@ -222,3 +223,11 @@ class KubeadmConfigReconciler:
         if scope.cluster.uid not in self._unlocked:
             await initlock.release(self._client, scope.cluster)
             self._unlocked.add(scope.cluster.uid)
+
+
+def _told(error: Exception) -> OperatorError:
+    """A mistake of ours is told as everything else is, on one short line; where it was made is in the log."""
+    if isinstance(error, OperatorError):
+        return error
+    text = " ".join(str(error).split())
+    return OperatorError(f"this is a bug in slipway: {type(error).__name__}{f': {text[:200]}' if text else ''}")

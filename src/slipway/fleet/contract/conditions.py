@@ -72,6 +72,9 @@ _ORDER = (
 _RANKS = {name: rank for rank, name in enumerate(_ORDER)}
 _OTHER = _RANKS[""]
 
+# metav1.Condition takes no longer one: an error that is longer had better be told in part than not at all.
+_LONGEST_MESSAGE = 32768
+
 # What says the same; the time of the last transition does not count.
 _STATE = ("type", "status", "reason", "message", "observedGeneration")
 
@@ -231,6 +234,7 @@ def _placed(conditions: Sequence[Manifest], new: Manifest) -> tuple[bool, list[M
 def _manifest(condition: Condition, now: datetime) -> Manifest:
     encoded = cast("Manifest", msgspec.to_builtins(condition))
     encoded["lastTransitionTime"] = condition.last_transition_time or timestamp(now)
+    encoded["message"] = condition.message[:_LONGEST_MESSAGE]
     if not condition.observed_generation:
         # Go leaves it out.
         del encoded["observedGeneration"]

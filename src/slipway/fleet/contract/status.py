@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Severity = Literal["", "Error", "Warning", "Info"]
 
 READY = "Ready"
+# As the schemas of Cluster API's kinds have it.
+_LONGEST_MESSAGE = 10240
 _STATE = ("type", "status", "reason", "severity", "message")
 _SEVERITIES: tuple[Severity, ...] = ("Error", "Warning", "Info")
 
@@ -117,6 +119,8 @@ def set_deprecated(conditions: Sequence[Manifest], new: DeprecatedCondition, now
     """The list with ``new`` in it, Ready first and the others by their names."""
     encoded = cast("Manifest", msgspec.to_builtins(new))
     encoded["lastTransitionTime"] = new.last_transition_time or timestamp(now)
+    if new.message:
+        encoded["message"] = new.message[:_LONGEST_MESSAGE]
     result = [condition for condition in conditions if condition.get("type") != new.type]
     current = next((condition for condition in conditions if condition.get("type") == new.type), None)
     result.append(current if current is not None and same_deprecated(current, encoded) else encoded)
