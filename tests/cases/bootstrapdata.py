@@ -10,8 +10,7 @@ import yaml
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap.data import data as bootstrapdata
-from slipway.fleet.bootstrap.kubeadm import document
-from slipway.fleet.bootstrap.kubeadm.document import AdditionalData
+from slipway.fleet.bootstrap.data.data import AdditionalData
 
 GOLDEN = Path(__file__).parents[1] / "golden/bootstrapdata"
 RECORDED = GOLDEN / "v1.14.2"
@@ -66,11 +65,11 @@ def _answer(case: dict[str, Any]) -> Answer:
     certs = certificates(case["name"])
     match case["do"]:
         case "clusterConfiguration":
-            return Answer(document.cluster_configuration(spec.get("clusterConfiguration", {}), version, additional))
+            return Answer(bootstrapdata.cluster_configuration(spec.get("clusterConfiguration", {}), version, additional))
         case "initConfiguration":
-            return Answer(document.init_configuration(spec.get("initConfiguration", {}), version))
+            return Answer(bootstrapdata.init_configuration(spec.get("initConfiguration", {}), version))
         case "joinConfiguration":
-            return Answer(document.join_configuration(spec.get("joinConfiguration", {}), version))
+            return Answer(bootstrapdata.join_configuration(spec.get("joinConfiguration", {}), version))
         case "init":
             data = bootstrapdata.init_control_plane(
                 spec, version=version, additional=additional, certificates=certs, files=files, users=users

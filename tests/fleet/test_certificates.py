@@ -75,6 +75,13 @@ def test_what_is_missing_is_named() -> None:
         clustercerts.require(purposes, pairs, CLUSTER)
 
 
+@pytest.mark.parametrize("key", ["tls.crt", "tls.key"])
+def test_a_secret_whose_content_is_not_text_is_named(key: str) -> None:
+    data = {"tls.crt": b64encode(b"c").decode(), "tls.key": b64encode(b"k").decode(), key: b64encode(b"0\x82").decode()}
+    with pytest.raises(CertificatesError, match=f"from certificate ns/c-ca: {key} is not PEM, which is text: .*byte 1"):
+        clustercerts.pair_from({"metadata": {"name": "c-ca", "namespace": "ns"}, "data": data})
+
+
 def test_a_secret_without_a_certificate_is_named() -> None:
     secret = {"metadata": {"namespace": "ns", "name": "c-ca"}, "data": {"tls.key": b64encode(b"k").decode()}}
     with pytest.raises(CertificatesError, match=r"failed to read keypair from certificate ns/c-ca: missing data for key tls\.crt"):

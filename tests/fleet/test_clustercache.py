@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from fleet.world import World, kubeconfig
+from support.waiting import eventually
 
-from slipway.api.cluster.kinds import NAMESPACE, SECRET
+from slipway.api.cluster.kinds import CLUSTER, NAMESPACE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.clustercache import WorkloadClusters, connection_from
 from slipway.kube.connection import Connection
@@ -106,6 +107,9 @@ async def test_a_cluster_that_does_not_answer_is_left_alone_for_a_while(world: W
         with pytest.raises(UnreachableError):
             await ask()
         assert len(asked) == requests
+    health = clusters.health(world.namespace, "c")
+    assert (health.answered, health.failures) == (None, 2)
+    assert "127.0.0.1:1" in health.why
     await clusters.close()
 
 
@@ -121,4 +125,26 @@ async def test_a_cluster_whose_kubeconfig_is_gone_is_not_reached_any_more(world:
     with pytest.raises(OperatorError, match=f"there is no Secret {world.namespace}/c-kubeconfig with its kubeconfig yet"):
         async with clusters.client(world.namespace, "c"):
             pass
+    await clusters.close()
+
+
+@pytest.mark.asyncio
+async def test_what_belongs_to_a_cluster_goes_with_it(world: World) -> None:
+    await world.cluster()
+    await world.kubeconfig()
+    clusters = WorkloadClusters(world.client, clock=lambda: 7.0)
+    clusters.follow(world.cache.informer(CLUSTER))
+    await world.settle()
+    async with clusters.client(world.namespace, "c") as first:
+        assert await first.get(NAMESPACE, world.namespace)
+    assert clusters.health(world.namespace, "c").answered == 7.0
+    await world.client.delete(CLUSTER, "c", world.namespace)
+
+    async def forgotten() -> bool:
+        return clusters.health(world.namespace, "c").answered is None
+
+    await eventually(forgotten, "the deletion is seen")
+    # A Cluster of the same name is another one.
+    async with clusters.client(world.namespace, "c") as second:
+        assert second is not first
     await clusters.close()

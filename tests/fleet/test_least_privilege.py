@@ -62,11 +62,11 @@ class _Observer:
                 self.used.add(_use("watch", path))
             return await open_watch(client, path, *rest)
 
-        async def observed(client: AsyncClient, verb: str, method: str, path: str, *rest: Any) -> bytes:
+        async def observed(client: AsyncClient, verb: str, method: str, path: str, *rest: Any, **named: Any) -> bytes:
             if client.connection is connection:
                 self.used.add(_use(verb, path))
             try:
-                return await answer(client, verb, method, path, *rest)
+                return await answer(client, verb, method, path, *rest, **named)
             except Exception as error:
                 if getattr(error, "code", 0) == 403:
                     self.refused.append(f"{verb} {path}")

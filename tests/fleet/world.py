@@ -36,6 +36,7 @@ from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.bootstrap.reconciler import KubeadmConfigReconciler
 from slipway.fleet.bootstrap.tokens import OWNER_ANNOTATION
 from slipway.fleet.clustercache import WorkloadClusters
+from slipway.fleet.contract import secrets
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
 from slipway.kube.errors import AlreadyExistsError
@@ -48,7 +49,7 @@ from slipway.runtime.rbac import Rule
 
 Manifest = dict[str, Any]
 
-KINDS = (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONFIG)
+KINDS = (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONFIG, SECRET)
 CLUSTER_NAME = "c"
 ENDPOINT = "10.0.0.1:6443"
 CA_PAIR = clustercerts.generate(clustercerts.CA, "ECDSA-P256", 10, datetime.now(UTC))
@@ -116,6 +117,7 @@ class World:
         self.namespace = namespace
         self.client = AsyncClient(connection)
         self.cache = Cache(AsyncClient(connection), namespace=namespace)
+        secrets.restrict(self.cache)
         self.watched: list[Watch] = []
         self._reconcilers: list[tuple[AsyncClient, WorkloadClusters, EventRecorder]] = []
 
@@ -317,8 +319,10 @@ class World:
 
     async def settle(self) -> None:
         for kind in KINDS:
+            labels = "cluster.x-k8s.io/cluster-name" if kind is SECRET else ""
             wanted = {
-                found["metadata"]["name"]: found["metadata"]["resourceVersion"] for found in await self.client.list(kind, self.namespace)
+                found["metadata"]["name"]: found["metadata"]["resourceVersion"]
+                for found in await self.client.list(kind, self.namespace, labels=labels)
             }
 
             async def caught_up(kind: Kind = kind, wanted: dict[str, str] = wanted) -> bool:

@@ -92,7 +92,7 @@ async def test_it_starts_reconciles_answers_probes_and_stops(server: EmbeddedSer
             await eventually(lambda: Request("default", "a") in run.reconciler.asked)
             assert await run.probe("/healthz") == (200, "ok")
             assert await run.probe("/readyz") == (200, "ok")
-            assert (await run.probe("/readyz?verbose"))[1] == "[+]shutdown ok\n[+]informer configmaps ok\nreadyz check passed\n"
+            assert (await run.probe("/readyz?verbose"))[1] == "[+]shutdown ok\nreadyz check passed\n"
             status, text = await run.probe("/metrics")
             assert status == 200
             host = server.connection().server.removeprefix("http://")
@@ -111,17 +111,13 @@ async def test_a_namespace_restricts_it(server: EmbeddedServer) -> None:
         assert {request.namespace for request in run.reconciler.asked} == {"mine"}
 
 
-async def test_what_is_not_allowed_is_seen_in_readyz_and_metrics_and_ends_when_it_is_allowed() -> None:
+async def test_what_may_not_be_listed_is_seen_in_metrics_and_log_and_takes_no_webhooks_away(caplog: pytest.LogCaptureFixture) -> None:
     async with ReplayServer() as server, running(server.connection) as run:
-        assert await run.probe("/readyz") == (
-            500,
-            "[+]shutdown ok\n[-]informer configmaps failed: not listed yet\nreadyz check failed\n",
-        )
+        assert await run.probe("/readyz") == (200, "ok")
         await (await server.next_list()).answer(FORBIDDEN, 403)
         await eventually(lambda: run.manager.cache.informers[0].error)
-        status, text = await run.probe("/readyz")
-        assert status == 500
-        assert '[-]informer configmaps failed: configmaps is forbidden: User "nobody" cannot list resource "configmaps"' in text
+        assert await run.probe("/readyz") == (200, "ok")
+        assert "A list or watch failed and is tried again" in caplog.text
         assert await run.probe("/healthz") == (200, "ok")
         _, metrics = await run.probe("/metrics")
         assert 'slipway_informer_errors_total{kind="configmaps",namespace="",reason="Forbidden"} 1.0' in metrics
@@ -129,14 +125,17 @@ async def test_what_is_not_allowed_is_seen_in_readyz_and_metrics_and_ends_when_i
         await (await server.next_list()).answer('{"metadata":{"resourceVersion":"5"},"items":[]}')
         await (await server.next_watch()).send('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6"}}}\n')
         await eventually(lambda: run.manager.cache.informers[0].error == "")
-        assert await run.probe("/readyz") == (200, "ok")
+        _, metrics = await run.probe("/metrics")
+        assert 'slipway_informer_failing{kind="configmaps",namespace=""} 0.0' in metrics
 
 
-async def test_a_kind_that_is_not_installed_does_not_keep_it_from_being_ready(server: EmbeddedServer) -> None:
+async def test_a_kind_that_is_not_installed_does_not_keep_the_others_from_being_reconciled(server: EmbeddedServer) -> None:
     missing = Kind("nothing.example.com", "v1", "Thing", "things")
+    async with AsyncClient(server.connection()) as client:
+        await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
     async with running(server.connection(), Recording(missing)) as run:
-        await eventually(lambda: run.manager.cache.informers and run.manager.cache.informers[0].absent)
-        assert (await run.probe("/readyz"))[0] == 200
+        run.manager.watch("recording", Watch(CONFIG_MAP))
+        await eventually(lambda: Request("default", "a") in run.reconciler.asked)
 
 
 async def test_one_leads_the_other_waits_and_takes_over_when_the_first_stops(server: EmbeddedServer) -> None:
@@ -229,8 +228,7 @@ async def test_webhooks_run_on_a_manager_that_does_not_lead_and_count_for_readin
     await eventually(lambda: run.manager.cache.informers and run.manager.cache.informers[0].synced.is_set())
     assert await run.probe("/readyz") == (
         500,
-        "[+]shutdown ok\n[+]informer configmaps ok\n[+]lease default/slipway-manager-leader ok\n"
-        "[-]webhooks failed: no certificate yet\nreadyz check failed\n",
+        "[+]shutdown ok\n[-]webhooks failed: no certificate yet\nreadyz check failed\n",
     )
     run.stop.set()
     await asyncio.wait_for(run.task, 10)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.contract import paused
 from slipway.runtime import finalizers, owners
 
 _CONFIG = {
@@ -79,39 +78,3 @@ def test_a_deleted_object_takes_no_new_finalizer() -> None:
     assert not finalizers.add(manifest, "g")
     assert finalizers.is_deleted(manifest)
     assert manifest["metadata"]["finalizers"] == ["f"]
-
-
-_PAUSED_CLUSTER = {"metadata": {"name": "k"}, "spec": {"paused": True}}
-
-
-@pytest.mark.parametrize(
-    ("cluster", "annotated", "status", "reason", "message"),
-    [
-        (None, False, "False", "NotPaused", ""),
-        ({"metadata": {}, "spec": {}}, False, "False", "NotPaused", ""),
-        (_PAUSED_CLUSTER, False, "True", "Paused", "Cluster spec.paused is set to true"),
-        (None, True, "True", "Paused", "KubeadmConfig has the cluster.x-k8s.io/paused annotation"),
-        (
-            _PAUSED_CLUSTER,
-            True,
-            "True",
-            "Paused",
-            "Cluster spec.paused is set to true, KubeadmConfig has the cluster.x-k8s.io/paused annotation",
-        ),
-    ],
-)
-def test_pause_in_the_words_of_cluster_api(cluster: Any, annotated: bool, status: str, reason: str, message: str) -> None:
-    annotations = {"cluster.x-k8s.io/paused": ""} if annotated else {}
-    manifest: dict[str, Any] = {**_CONFIG, "metadata": {**_CONFIG["metadata"], "annotations": annotations}}  # type: ignore[dict-item]
-    assert paused.is_paused(cluster, manifest) is (status == "True")
-    assert paused.set_paused(cluster, manifest, NOW) is (status == "True")
-    assert manifest["status"]["conditions"] == [
-        {
-            "type": "Paused",
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "observedGeneration": 7,
-            "lastTransitionTime": "2026-05-01T00:00:00Z",
-        }
-    ]

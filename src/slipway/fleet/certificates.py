@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slipway.api.cluster.core import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.contract.facts import CLUSTER_NAME_LABEL
 from slipway.kube.errors import AlreadyExistsError
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from slipway.fleet.contract.facts import ClusterFacts
     from slipway.kube.aio import AsyncClient
 
-SECRET_TYPE = "cluster.x-k8s.io/secret"
 CA, ETCD_CA, SERVICE_ACCOUNT, FRONT_PROXY_CA, ETCD_CLIENT = "ca", "etcd", "sa", "proxy", "apiserver-etcd-client"
 
 _DEFAULT_FOLDER = "/etc/kubernetes/pki"
@@ -97,6 +96,12 @@ def pair_from(secret: Mapping[str, Any]) -> KeyPair:
         raise CertificatesError(f"failed to read keypair from certificate {where}: {error}") from None
     if not certificate:
         raise CertificatesError(f"failed to read keypair from certificate {where}: missing data for key tls.crt")
+    for name, content in (("tls.crt", certificate), ("tls.key", key)):
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            why = f"{error.reason} at byte {error.start}"
+            raise CertificatesError(f"failed to read keypair from certificate {where}: {name} is not PEM, which is text: {why}") from None
     return KeyPair(certificate, key)
 
 

@@ -1,7 +1,8 @@
 """Clients of workload clusters, made from the kubeconfig that each Cluster has as a Secret, and kept while it stays the same.
 
 A kubeconfig is read again when it is older than a minute, and at once when the workload cluster does not accept what it says.  A cluster
-that did not answer is not asked again for a while, unless its kubeconfig changes: who waits for it holds up the machines of others.
+that did not answer is not asked again for a while, unless its kubeconfig changes: who waits for it holds up the machines of others.  All
+controllers of a manager share the clients; those of a Cluster that is deleted are closed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from slipway.kube.connection import Connection
+    from slipway.runtime.cache.informer import Informer
+    from slipway.runtime.objects import Object
 
 _FRESH = 60.0
 # More clusters than a manager talks to within a minute; the one that was not used for longest goes first.
@@ -68,12 +71,15 @@ class _Entry:
             await self.client.close()
 
 
-class _Silence(NamedTuple):
-    """A cluster that did not answer: until when it is left alone, with which kubeconfig it was asked, and what happened."""
+class Health(NamedTuple):
+    """How a cluster answered last: when it did, by the clock, how often in a row it has not since, and why not."""
 
-    until: float
-    revision: tuple[str, str]
-    why: str
+    answered: float | None = None
+    failures: int = 0
+    why: str = ""
+    # Until when it is left alone, and with which kubeconfig it was asked.
+    until: float = 0.0
+    revision: tuple[str, str] = ("", "")
 
 
 class WorkloadClusters:
@@ -91,7 +97,8 @@ class WorkloadClusters:
         self._on_request = on_request
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
-        self._silent: dict[tuple[str, str], _Silence] = {}
+        self._health: dict[tuple[str, str], Health] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def client(self, namespace: str, cluster: str) -> AsyncIterator[AsyncClient]:
@@ -100,18 +107,43 @@ class WorkloadClusters:
         entry.users += 1
         try:
             yield entry.client
+            self._health[namespace, cluster] = Health(self._clock())
         except UnauthorizedError:
             self._retire((namespace, cluster), entry)
             raise
         except UnreachableError as error:
             self._retire((namespace, cluster), entry)
-            self._silent[namespace, cluster] = _Silence(self._clock() + _LEFT_ALONE, entry.revision, error.message)
+            before = self.health(namespace, cluster)
+            until = self._clock() + _LEFT_ALONE
+            self._health[namespace, cluster] = Health(before.answered, before.failures + 1, error.message, until, entry.revision)
             raise
         finally:
             entry.users -= 1
             await entry.close_if_unused()
 
+    def health(self, namespace: str, cluster: str) -> Health:
+        """How the cluster has answered to those who used its client."""
+        return self._health.get((namespace, cluster), Health())
+
+    def follow(self, clusters: Informer) -> None:
+        """Let go of what belongs to Clusters that are deleted."""
+        clusters.add_handler(self._seen)
+
+    def _seen(self, old: Object | None, new: Object | None) -> None:
+        if new is not None or old is None:
+            return
+        key = old.namespace, old.name
+        self._health.pop(key, None)
+        self._opening.pop(key, None)
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._retire(key, entry)
+            task = asyncio.get_running_loop().create_task(entry.close_if_unused())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
     async def close(self) -> None:
+        await asyncio.gather(*self._closing)
         for key, entry in list(self._entries.items()):
             self._retire(key, entry)
             await entry.close_if_unused()
@@ -141,11 +173,9 @@ class WorkloadClusters:
             )
         metadata = secret["metadata"]
         revision = (metadata.get("uid", ""), metadata.get("resourceVersion", ""))
-        silence = self._silent.get(key)
-        if silence is not None:
-            if silence.revision == revision and self._clock() < silence.until:
-                raise UnreachableError(f"the workload cluster {namespace}/{cluster} did not answer a moment ago: {silence.why}")
-            del self._silent[key]
+        health = self.health(namespace, cluster)
+        if health.why and health.revision == revision and self._clock() < health.until:
+            raise UnreachableError(f"the workload cluster {namespace}/{cluster} did not answer a moment ago: {health.why}")
         if known is not None and known.revision == revision:
             known.checked = self._clock()
             return known

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway import __version__
-from slipway.fleet import manifests as names
-from slipway.fleet import registry
+from slipway.fleet import manifests, registry
 from slipway.kube import incluster
 from slipway.runtime import logs
 from slipway.runtime.manager import Manager, ManagerOptions
@@ -47,7 +46,7 @@ async def _run(connection: Connection, settings: Settings) -> None:
 
 def build(connection: Connection, settings: Settings) -> Manager:
     """The manager with everything that the settings want of it."""
-    home = settings.own_namespace or incluster.namespace() or names.NAMESPACE
+    home = settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
     manager = Manager(
         connection,
         ManagerOptions(
@@ -55,7 +54,7 @@ def build(connection: Connection, settings: Settings) -> Manager:
             watch_filter=settings.watch_filter,
             leader_elect=settings.leader_elect,
             leader_namespace=home,
-            leader_name=names.LEASE,
+            leader_name=manifests.LEASE,
             metrics_address=settings.metrics_address,
             health_address=settings.health_address,
             sync_period=settings.sync_period,
@@ -77,9 +76,9 @@ def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookSe
     if settings.webhook_cert_dir:
         server = WebhookServer(Folder(Path(settings.webhook_cert_dir)), port=settings.webhook_port, look=_LOOK_AT_FOLDER)
     else:
-        targets = names.targets(declared.crds, declared.webhooks)
-        service = f"{names.WEBHOOK_SERVICE}.{home}.svc"
-        store = CertificateStore(manager.client, home, names.WEBHOOK_SECRET, targets, names=[service])
+        targets = manifests.targets(declared.crds, declared.webhooks)
+        service = f"{manifests.WEBHOOK_SERVICE}.{home}.svc"
+        store = CertificateStore(manager.client, home, manifests.WEBHOOK_SECRET, targets, names=[service])
         server = WebhookServer(Certified(store), port=settings.webhook_port)
     server.add(*declared.webhooks)
     server.add_conversion(convert)

@@ -41,11 +41,10 @@ class _Bootstrap:
 
     def declarations(self) -> Declarations:
         from slipway.api.cluster import crds, kinds
-        from slipway.fleet.bootstrap import reconciler
-        from slipway.fleet.bootstrap import webhooks as admission
+        from slipway.fleet.bootstrap import reconciler, webhooks
 
         own = [crd for crd in crds.crds() if crd["spec"]["group"] == kinds.BOOTSTRAP_GROUP]
-        return Declarations((self.name,), (self.provider,), reconciler.RULES, own, admission.webhooks())
+        return Declarations((self.name,), (self.provider,), reconciler.RULES, own, webhooks.webhooks())
 
     def controllers(self, manager: Manager, options: FleetOptions) -> list[Reconciler]:
         from slipway.fleet.bootstrap import reconciler

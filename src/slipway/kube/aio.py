@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 
 JSON = "application/json"
+# What asks for the metadata of objects alone: the rest of a Secret, say, does not leave the server then.
+_PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 # How many objects of a list come in one answer, as client-go has it.
 PAGE = 500
 # How often something is asked that the server turns away with 429 and the time to come back at, as client-go has it.
@@ -94,7 +97,7 @@ class AsyncClient:
 
         self.connection = connection
         self._transport = AsyncTransport(connection, user_agent=user_agent, timeout=timeout)
-        self._on_request = on_request
+        self.on_request = on_request
 
     @property
     def host(self) -> str:
@@ -187,11 +190,12 @@ class AsyncClient:
         limit: int = PAGE,
         continue_token: str = "",
         resource_version: str = "",
+        metadata_only: bool = False,
     ) -> Page:
         """A part of the list; a GoneError where the server has forgotten the state that ``continue_token`` is of."""
         query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(limit) if limit else "", "continue": continue_token}
         path = kinds.path(kind, namespace) + _query(resourceVersion=resource_version, **query)
-        content = await self._answer("list", "GET", path, None, JSON)
+        content = await self._answer("list", "GET", path, None, JSON, accept=_PARTIAL_LIST if metadata_only else "")
         try:
             found = _decode_list(content)
         except msgspec.DecodeError:
@@ -209,6 +213,7 @@ class AsyncClient:
         timeout_seconds: int = 0,
         bookmarks: bool = True,
         silence: float = 0.0,
+        metadata_only: bool = False,
         on_open: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Every change since ``resource_version``, until the server ends the watch.
@@ -220,7 +225,7 @@ class AsyncClient:
         path = kinds.path(kind, namespace) + _query(
             watch="true", resourceVersion=resource_version, allowWatchBookmarks="true" if bookmarks else "", **query
         )
-        response = await self._open(path, silence)
+        response = await self._open(path, silence, _PARTIAL if metadata_only else "")
         try:
             if response.status != 200:
                 content = b""
@@ -248,9 +253,9 @@ class AsyncClient:
         content = await self._answer(verb, method, path, None if body is None else _encode(body), content_type)
         return answers.decode(content, 200)
 
-    async def _answer(self, verb: str, method: str, path: str, body: bytes | None, content_type: str) -> bytes:
+    async def _answer(self, verb: str, method: str, path: str, body: bytes | None, content_type: str, accept: str = "") -> bytes:
         for left in reversed(range(_TRIES)):
-            answer = await self._request(verb, method, path, body, content_type)
+            answer = await self._request(verb, method, path, body, content_type, accept)
             if 200 <= answer.status < 300:
                 return answer.content
             if answer.status != 429 or not answer.retry_after.isdecimal() or not left:
@@ -258,24 +263,24 @@ class AsyncClient:
             await asyncio.sleep(int(answer.retry_after))
         raise answers.failure(answer.status, answer.content)
 
-    async def _request(self, verb: str, method: str, path: str, body: bytes | None, content_type: str) -> Answer:
+    async def _request(self, verb: str, method: str, path: str, body: bytes | None, content_type: str, accept: str) -> Answer:
         began, status = time.perf_counter(), 0
         try:
-            answer = await self._transport.request(method, path, body, content_type)
+            answer = await self._transport.request(method, path, body, content_type, accept=accept)
             status = answer.status
         finally:
-            if self._on_request is not None:
-                self._on_request(verb, status, time.perf_counter() - began)
+            if self.on_request is not None:
+                self.on_request(verb, status, time.perf_counter() - began)
         return answer
 
-    async def _open(self, path: str, silence: float) -> aiohttp.ClientResponse:
+    async def _open(self, path: str, silence: float, accept: str) -> aiohttp.ClientResponse:
         began, status = time.perf_counter(), 0
         try:
-            response = await self._transport.open(path, silence=silence)
+            response = await self._transport.open(path, silence=silence, accept=accept)
             status = response.status
         finally:
-            if self._on_request is not None:
-                self._on_request("watch", status, time.perf_counter() - began)
+            if self.on_request is not None:
+                self.on_request("watch", status, time.perf_counter() - began)
         return response
 
 

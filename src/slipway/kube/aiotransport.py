@@ -83,22 +83,22 @@ class AsyncTransport:
         self._token = TokenSource(connection.token, connection.token_file)
         self._session: aiohttp.ClientSession | None = None
 
-    async def request(self, method: str, path: str, body: bytes | None, content_type: str) -> Answer:
-        """The whole of the answer."""
+    async def request(self, method: str, path: str, body: bytes | None, content_type: str, *, accept: str = "") -> Answer:
+        """The whole of the answer; ``accept`` asks for another form than the object as it is."""
         try:
-            async with self._send(method, path, body, content_type, aiohttp.ClientTimeout(total=self._timeout)) as response:
+            async with self._send(method, path, body, content_type, aiohttp.ClientTimeout(total=self._timeout), accept) as response:
                 content = await response.read()
                 self._seen(response.status)
                 return Answer(response.status, content, response.headers.get("Retry-After", ""))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self.failure(error, f"{method} {path}", self._timeout) from error
 
-    async def open(self, path: str, *, silence: float) -> aiohttp.ClientResponse:
+    async def open(self, path: str, *, silence: float, accept: str = "") -> aiohttp.ClientResponse:
         """The answer to a GET whose body goes on for long; ``silence`` is how long there may be nothing to read (0: for ever)."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence or None)
         try:
             async with asyncio.timeout(self._timeout):
-                response = await self._send("GET", path, None, "", limits)
+                response = await self._send("GET", path, None, "", limits, accept)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self.failure(error, f"GET {path}", self._timeout) from error
         self._seen(response.status)
@@ -144,7 +144,7 @@ class AsyncTransport:
         return UnreachableError(f"cannot reach {server}{through}: {getattr(error, 'strerror', '') or error}")
 
     def _send(
-        self, method: str, path: str, body: bytes | None, content_type: str, timeout: aiohttp.ClientTimeout
+        self, method: str, path: str, body: bytes | None, content_type: str, timeout: aiohttp.ClientTimeout, accept: str
     ) -> aiohttp.client._RequestContextManager:
         if self._session is None:
             # Watches hold a connection each, and workers bound the rest: a limit of its own would only make a dead-lock possible.
@@ -153,6 +153,8 @@ class AsyncTransport:
                 connector=connector, headers=self._headers, auto_decompress=True, read_bufsize=_BUFFER, trust_env=False
             )
         headers = {"Content-Type": content_type} if body is not None else {}
+        if accept:
+            headers["Accept"] = accept
         if token := self._token.current():
             headers["Authorization"] = f"Bearer {token}"
         proxy = self._proxy

@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from slipway.api.cluster import kinds
 from slipway.api.machinery.version import Version
-from slipway.kube import answers, errors, resources
+from slipway.kube import answers, errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +47,7 @@ class Client:
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Manifest | None:
         """The object; None where there is none."""
         try:
-            return self._ask("GET", resources.path(api_version, kind, namespace, name))
+            return self._ask("GET", kinds.path(kinds.named(api_version, kind), namespace, name))
         except errors.NotFoundError:
             return None
 
@@ -60,7 +61,7 @@ class Client:
         fields: Mapping[str, str] | None = None,
     ) -> list[Manifest]:
         """The objects of a namespace, or of all of them, each with its apiVersion and kind."""
-        path, found, token = resources.path(api_version, kind, namespace), [], ""
+        path, found, token = kinds.path(kinds.named(api_version, kind), namespace), [], ""
         while True:
             query = {**_selectors(labels, fields), "limit": str(_PAGE), **({"continue": token} if token else {})}
             answer = self._ask("GET", f"{path}?{urlencode(query)}")
@@ -78,13 +79,13 @@ class Client:
     def patch(
         self, api_version: str, kind: str, name: str, namespace: str, patch: object, *, content_type: str = STRATEGIC_MERGE
     ) -> Manifest:
-        return self._ask("PATCH", resources.path(api_version, kind, namespace, name), patch, content_type)
+        return self._ask("PATCH", kinds.path(kinds.named(api_version, kind), namespace, name), patch, content_type)
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: str = "") -> bool:
         """Whether there was one to delete.  ``propagation`` is Background, Foreground or Orphan."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation} if propagation else None
         try:
-            self._ask("DELETE", resources.path(api_version, kind, namespace, name), options)
+            self._ask("DELETE", kinds.path(kinds.named(api_version, kind), namespace, name), options)
         except errors.NotFoundError:
             return False
         return True
@@ -102,7 +103,7 @@ class Client:
         """What is there, as ADDED, and then every change, until ``timeout`` seconds have passed or the server ends the watch."""
         deadline = time.monotonic() + timeout
         query = {**_selectors(labels, fields), "watch": "1", "timeoutSeconds": str(int(timeout) + 1)}
-        path = f"{resources.path(api_version, kind, namespace)}?{urlencode(query)}"
+        path = f"{kinds.path(kinds.named(api_version, kind), namespace)}?{urlencode(query)}"
         answer = self._transport.open("GET", path, None, JSON, None)
         wire = answer.wire
         # http.client lets go of a socket whose connection will be closed; its timeout is still needed.
@@ -158,7 +159,8 @@ class Client:
 
 def _path(manifest: Manifest, *, named: bool) -> str:
     metadata = manifest["metadata"]
-    return resources.path(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"] if named else "")
+    kind = kinds.named(manifest["apiVersion"], manifest["kind"])
+    return kinds.path(kind, metadata.get("namespace", ""), metadata["name"] if named else "")
 
 
 def _selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> dict[str, str]:

@@ -22,22 +22,6 @@ FIELD_MANAGER = "slipway"
 _ESTABLISHED = "Established"
 _PATIENCE = 30.0
 _PAUSE = 0.2
-_KINDS = {
-    (kind.api_version, kind.kind): kind
-    for kind in (
-        kinds.NAMESPACE,
-        kinds.CUSTOM_RESOURCE_DEFINITION,
-        kinds.SERVICE_ACCOUNT,
-        kinds.CLUSTER_ROLE,
-        kinds.CLUSTER_ROLE_BINDING,
-        kinds.ROLE,
-        kinds.ROLE_BINDING,
-        kinds.SERVICE,
-        kinds.DEPLOYMENT,
-        kinds.MUTATING_WEBHOOK_CONFIGURATION,
-        kinds.VALIDATING_WEBHOOK_CONFIGURATION,
-    )
-}
 
 
 class Outcome(Enum):
@@ -90,10 +74,10 @@ def _conversion_client(crd: Manifest) -> Manifest:
 
 
 def kind_of(manifest: Manifest) -> Kind:
-    kind = _KINDS.get((manifest["apiVersion"], manifest["kind"]))
-    if kind is None:
-        raise OperatorError(f"a {manifest['kind']} of {manifest['apiVersion']} is not among the kinds that are installed")
-    return kind
+    try:
+        return kinds.named(manifest["apiVersion"], manifest["kind"])
+    except ValueError as error:
+        raise OperatorError(f"a {manifest['kind']} of {manifest['apiVersion']} cannot be installed: {error}") from None
 
 
 async def _established(client: AsyncClient, name: str) -> None:

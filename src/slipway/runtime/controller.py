@@ -73,7 +73,7 @@ class Controller:
         timeout: float = RECONCILE_TIMEOUT,
         grace: float = GRACE,
         watch_filter: str = "",
-        may_work: Callable[[], bool] = lambda: True,
+        may_work: Callable[[], bool] | None = None,
     ) -> None:
         if concurrency < 1:
             raise OperatorError(f"the controller {reconciler.name} cannot work with a concurrency of {concurrency}: it is at least 1")
@@ -164,7 +164,7 @@ class Controller:
             except QueueClosed:
                 return
             try:
-                if not self._may_work():
+                if self._may_work is not None and not self._may_work():
                     # Whoever leads now has the same request in its own queue.
                     continue
                 await self._reconcile(queue, request)

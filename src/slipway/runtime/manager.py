@@ -66,13 +66,8 @@ class Manager:
     def __init__(self, connection: Connection, options: ManagerOptions) -> None:
         self.options = options
         self.metrics = Metrics()
-        self.client = AsyncClient(
-            connection,
-            user_agent=options.name,
-            timeout=options.request_timeout,
-            on_request=lambda verb, code, seconds: self._on_request(verb, code, seconds),
-        )
-        self._on_request = self.metrics.request(self.client.host)
+        self.client = AsyncClient(connection, user_agent=options.name, timeout=options.request_timeout)
+        self.client.on_request = self.metrics.request(self.client.host)
         self.cache = Cache(self.client, namespace=options.namespace, resync=options.sync_period, metrics=self.metrics)
         self.elector: Elector | None = None
         if options.leader_elect:
@@ -84,6 +79,7 @@ class Manager:
         self.metrics.events_lost.labels("refused").set_function(lambda: float(self.events.failed))
         self._controllers: dict[str, Controller] = {}
         self._webhooks: list[WebhookServer] = []
+        self._at_start: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], Awaitable[None]]] = []
         self._stopping = False
         self.health_port = 0
@@ -101,7 +97,7 @@ class Manager:
             timeout=self.options.reconcile_timeout,
             grace=self.options.grace,
             watch_filter=self.options.watch_filter,
-            may_work=self.elector.leads if self.elector is not None else lambda: True,
+            may_work=self.elector.leads if self.elector is not None else None,
         )
 
     def watch(self, reconciler: str, watch: Watch) -> None:
@@ -110,6 +106,10 @@ class Manager:
 
     def add_webhooks(self, server: WebhookServer) -> None:
         self._webhooks.append(server)
+
+    def at_start(self, begin: Callable[[], None]) -> None:
+        """Do something when the manager runs, such as following an informer."""
+        self._at_start.append(begin)
 
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Close something that a controller has opened, when all work is over."""
@@ -124,6 +124,8 @@ class Manager:
                 stack.push_async_callback(self.events.close)
                 for close in self._at_end:
                     stack.push_async_callback(close)
+                for begin in self._at_start:
+                    begin()
                 await self._serve(stack)
                 webhooks_stop = asyncio.Event()
                 async with asyncio.TaskGroup() as group:
@@ -204,13 +206,9 @@ class Manager:
         return [("ping", "")]
 
     def _readyz(self) -> Iterable[tuple[str, str]]:
+        # What this process serves, and nothing else: a kind that may not be listed or a lease that cannot be renewed is told by metrics and
+        # in the log, and behind a Service it would take admission and conversion away from everybody.
         yield "shutdown", "stopping" if self._stopping else ""
-        for informer in self.cache.informers:
-            # A kind that the server does not know yet is none of a probe's business: it would take the webhooks away from all others.
-            problem = "" if informer.absent else informer.error or ("" if informer.synced.is_set() else "not listed yet")
-            yield f"informer {informer.scope}", problem
-        if self.elector is not None:
-            yield f"lease {self.elector.namespace}/{self.elector.name}", self.elector.error
         for server in self._webhooks:
             yield "webhooks", server.ready()
 

@@ -74,8 +74,13 @@ class Object:
         return Request(self.metadata.namespace, self.metadata.name)
 
     def content(self) -> Manifest:
-        """The whole object, decoded anew each time: the caller may change it.  Items of a list come without their kind, so it is added."""
-        return {"apiVersion": self.kind.api_version, "kind": self.kind.kind, **_decode_any(self.raw)}
+        """The whole object, decoded anew each time: the caller may change it.
+
+        Items of a list come without their kind, and metadata alone with another one: the object's own is put there.
+        """
+        content: Manifest = _decode_any(self.raw)
+        content["apiVersion"], content["kind"] = self.kind.api_version, self.kind.kind
+        return content
 
     def decode(self, type: type[T]) -> T:  # noqa: A002
         """The object as a msgspec struct; fields that the struct does not have are ignored."""

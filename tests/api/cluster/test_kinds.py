@@ -40,3 +40,28 @@ def test_the_api_version_of_the_core_group_is_its_version() -> None:
     assert kinds.SECRET.api_version == "v1"
     assert kinds.MACHINE.api_version == "cluster.x-k8s.io/v1beta2"
     assert kinds.MACHINE.list_kind == "MachineList"
+
+
+@pytest.mark.parametrize(
+    ("of", "path"),
+    [
+        (("v1", "Pod", "default", "a"), "/api/v1/namespaces/default/pods/a"),
+        (("v1", "Pod", "default"), "/api/v1/namespaces/default/pods"),
+        (("v1", "Pod"), "/api/v1/pods"),
+        (("v1", "Node", "", "n"), "/api/v1/nodes/n"),
+        (("v1", "Namespace", "", "n"), "/api/v1/namespaces/n"),
+        (("apps/v1", "Deployment", "kube-system", "coredns"), "/apis/apps/v1/namespaces/kube-system/deployments/coredns"),
+        (
+            ("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:coredns"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:coredns",
+        ),
+        (("v1", "Secret", "a", "b/../c?d"), "/api/v1/namespaces/a/secrets/b%2F..%2Fc%3Fd"),
+    ],
+)
+def test_what_a_manifest_says_has_a_path(of: tuple[str, ...], path: str) -> None:
+    assert kinds.path(kinds.named(*of[:2]), *of[2:]) == path
+
+
+def test_a_kind_that_is_not_in_the_table_is_named() -> None:
+    with pytest.raises(ValueError, match="the kind Widget"):
+        kinds.named("example.com/v1", "Widget")

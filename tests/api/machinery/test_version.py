@@ -35,3 +35,46 @@ def test_is_ordered_as_in_go(case: dict[str, Any]) -> None:
     assert (first == second) == (case["compare"] == 0)
     assert (first <= second, first >= second) == (case["compare"] <= 0, case["compare"] >= 0)
     assert case["compare"] != 0 or hash(first) == hash(second)
+
+
+# What github.com/blang/semver/v4 v4.0.0 prints for ParseTolerant, which Cluster API reads versions with; None: an error.
+TOLERANT = {
+    "v1.35.4": "1.35.4",
+    "1.35": "1.35.0",
+    "v1": "1.0.0",
+    "v1.35-rc.1": None,
+    "v1.35+x": None,
+    "v1.35.0-rc.1": "1.35.0-rc.1",
+    "v1.35.0-rc.01": None,
+    "1.035.04": "1.35.4",
+    "v1.35.00-rc.1": "1.35.0-rc.1",
+    "1.35.4+k3s1": "1.35.4+k3s1",
+    "v1.35.4-rc.1+a.b": "1.35.4-rc.1+a.b",
+    "vv1.35.4": None,
+    "V1.35.4": None,
+    " v1.35.4\n": "1.35.4",
+    "1.35.4.5": None,
+    "1..4": None,
+    "": None,
+    "v": None,
+    "1.35.x": None,
+    "1.35.4-": None,
+    "1.35.4+": None,
+    "1.35.4-a_b": None,
+    "latest": None,
+    "1.35.4-00": None,
+    "1.35.4-0": "1.35.4-0",
+    "-1.2.3": None,
+    "1.2.3 4": None,
+    "v 1.2.3": None,
+    "1.99999999999999999999.0": None,
+}
+
+
+@pytest.mark.parametrize(("text", "read"), TOLERANT.items())
+def test_a_version_is_read_as_tolerantly_as_cluster_api_does(text: str, read: str | None) -> None:
+    try:
+        found: str | None = str(Version.tolerant(text))
+    except ValueError:
+        found = None
+    assert found == read

@@ -74,12 +74,14 @@ DELETED: dict[str, Any] = {"metadata": {"name": "m", "deletionTimestamp": "2026-
 def test_a_reconcile_takes_the_first_step_that_applies(
     config: dict[str, Any], owner: Owner | None, cluster: ClusterFacts | None, expected: Step
 ) -> None:
-    assert decide(config, owner, cluster, paused=False) is expected
+    assert decide(config, owner, cluster) is expected
 
 
 @pytest.mark.parametrize("config", [NEW, WITH_TOKEN, DELETED])
 def test_paused_comes_before_everything_that_is_written(config: dict[str, Any]) -> None:
-    assert decide(config, WORKER, READY, paused=True) is Step.PAUSED
+    annotated = {**config, "metadata": {**config["metadata"], "annotations": {"cluster.x-k8s.io/paused": ""}}}
+    assert decide(annotated, WORKER, READY) is Step.PAUSED
+    assert decide(config, WORKER, READY._replace(paused=True)) is Step.PAUSED
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,11 @@ def test_paused_comes_before_everything_that_is_written(config: dict[str, Any]) 
     ],
 )
 def test_a_data_secret_that_was_deleted_is_made_again_where_somebody_may_read_it(owner: Owner, expected: Step) -> None:
-    assert decide(WITH_TOKEN, owner, READY, paused=False, data_lost=True) is expected
+    assert decide(WITH_TOKEN, owner, READY, data_lost=True) is expected
 
 
 def test_the_lost_data_of_the_first_control_plane_is_made_again() -> None:
-    assert decide(CREATED, CONTROL_PLANE, NOT_INITIALIZED, paused=False, data_lost=True) is Step.INIT
+    assert decide(CREATED, CONTROL_PLANE, NOT_INITIALIZED, data_lost=True) is Step.INIT
 
 
 @pytest.mark.parametrize(

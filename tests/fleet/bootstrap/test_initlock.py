@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from fleet.world import World
 
-from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE
+from slipway.api.cluster.kinds import CLUSTER, CONFIG_MAP, MACHINE
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap import initlock
 from slipway.fleet.bootstrap.initlock import Claim
 from slipway.fleet.contract.facts import ClusterFacts, cluster_from
+from slipway.runtime.objects import Object
 
 pytestmark = pytest.mark.upstream_table
 
@@ -49,7 +51,7 @@ def test_a_lock_that_does_not_say_who_holds_it_is_named(data: dict[str, str]) ->
 
 
 async def prepared(world: World) -> ClusterFacts:
-    cluster = cluster_from(await world.cluster(initialized=False))
+    cluster = cluster_from(Object(CLUSTER, msgspec.json.encode(await world.cluster(initialized=False))))
     await world.machine("first", control_plane=True)
     await world.machine("second", control_plane=True)
     return cluster

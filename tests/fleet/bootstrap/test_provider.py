@@ -80,6 +80,45 @@ async def test_a_cluster_comes_up_by_events_alone(world: World) -> None:
         await eventually(removed, "tokens of nodes that joined are gone", 60)
 
 
+async def test_a_data_secret_that_is_deleted_comes_back_at_once(world: World) -> None:
+    await world.ready()
+    await world.machine("w")
+    async with running(world):
+        await has_data(world, "w")
+        first = await world.client.get(SECRET, "w", world.namespace)
+        await world.client.delete(SECRET, "w", world.namespace)
+
+        async def made_again() -> bool:
+            found = await world.client.find(SECRET, "w", world.namespace)
+            return found is not None and found["metadata"]["uid"] != first["metadata"]["uid"] and found["data"] == first["data"]
+
+        await eventually(made_again, "the Secret is there again")
+
+
+async def test_a_control_plane_that_comes_back_is_noticed(world: World) -> None:
+    """With another version; and by machines that could not be given data without it."""
+    await world.ready("v1.34.0")
+    await world.machine("w")
+    async with running(world):
+        await has_data(world, "w")
+        await world.client.delete(KUBEADM_CONTROL_PLANE, "cp", world.namespace)
+        await world.machine("late")
+
+        async def refused() -> bool:
+            conditions = ((await world.config("late")).get("status") or {}).get("conditions") or ()
+            return any(condition["reason"] == "ControlPlaneVersionUnreadable" for condition in conditions)
+
+        await eventually(refused, "the missing control plane is told")
+
+        await world.control_plane("v1.35.0")
+        await has_data(world, "late")
+
+        async def rendered() -> bool:
+            return "v1.35.0" in await world.data("w")
+
+        await eventually(rendered, "the data is for the new version")
+
+
 async def test_permissions_that_are_revoked_are_told_and_waited_for(world: World) -> None:
     user = await world.user(RULES)
     await world.ready()

@@ -303,6 +303,43 @@ async def test_data_that_no_host_has_read_is_rendered_anew_for_a_new_control_pla
     assert await world.condition("w", VERSION_CONDITION) == condition
 
 
+async def test_data_that_cannot_be_rendered_anew_stands_and_the_conditions_say_so(world: World) -> None:
+    await world.ready("v1.34.0")
+    await world.secret("motd", {"text": b"hello"})
+    source = {"secret": {"name": "motd", "key": "text"}}
+    await world.machine("w", {"files": [{"path": "/etc/motd", "contentFrom": source}]})
+    reconciler = world.reconciler()
+    await world.reconcile(reconciler, "w")
+    before = await world.data("w")
+    await world.client.delete(SECRET, "motd", world.namespace)
+    await world.patch(KUBEADM_CONTROL_PLANE, "cp", {"spec": {"version": "v1.35.0"}})
+    with pytest.raises(OperatorError, match="secret not found"):
+        await world.reconcile(reconciler, "w")
+    assert await world.data("w") == before
+    condition = await world.condition("w", VERSION_CONDITION)
+    assert (condition["status"], condition["reason"]) == ("False", "RenderingFailed")
+    assert condition["message"].startswith(
+        "Join data is for Kubernetes v1.34.0, and could not be rendered anew: Failed to prepare spec.files"
+    )
+    condition = await world.condition("w", "DataSecretAvailable")
+    assert (condition["status"], condition["message"].partition(",")[0]) == ("True", "The data is for Kubernetes v1.34.0")
+    await world.secret("motd", {"text": b"hello"})
+    await world.reconcile(reconciler, "w")
+    assert "v1.35.0" in await world.data("w")
+    assert "rendered anew, as the control plane had v1.34.0 before" in (await world.condition("w", VERSION_CONDITION))["message"]
+    assert (await world.condition("w", "DataSecretAvailable"))["message"] == ""
+
+
+async def test_the_version_condition_goes_when_the_machines_version_decides(world: World) -> None:
+    await world.ready()
+    await world.machine("w")
+    await world.reconcile(world.reconciler(), "w")
+    await world.joined("w")
+    await world.reconcile(world.reconciler(BootstrapOptions(join_version="machine")), "w")
+    conditions = (await world.config("w"))["status"]["conditions"]
+    assert VERSION_CONDITION not in [condition["type"] for condition in conditions]
+
+
 @pytest.mark.parametrize("state", ["provisioned", "joined"])
 async def test_data_that_a_host_has_read_stays_as_it_is(world: World, state: str) -> None:
     await world.ready("v1.34.0")
@@ -576,6 +613,24 @@ async def test_a_data_secret_that_something_else_controls_is_an_error(world: Wor
         await world.reconcile(world.reconciler(), "w")
 
 
+@pytest.mark.parametrize("control_plane", [False, True])
+async def test_a_secret_of_a_users_own_is_never_written_over(world: World, control_plane: bool) -> None:
+    await world.ready() if not control_plane else await world.cluster(initialized=False, reference=False)
+    mine = {"metadata": {"name": "w", "namespace": world.namespace}, "type": "Opaque", "data": {"text": b64encode(b"mine").decode()}}
+    await world.client.create(SECRET, mine)
+    source = {"secret": {"name": "w", "key": "text"}}
+    await world.machine("w", {"files": [{"path": "/etc/motd", "contentFrom": source}]}, control_plane=control_plane)
+    with pytest.raises(OperatorError, match="was not made for the KubeadmConfig w and is left as it is: it is of type Opaque"):
+        await world.reconcile(world.reconciler(), "w")
+    secret = await world.client.get(SECRET, "w", world.namespace)
+    assert (secret["data"], secret["metadata"].get("ownerReferences")) == (mine["data"], None)
+    condition = await world.condition("w", "DataSecretAvailable")
+    assert condition["status"] == "False"
+    assert condition["message"].startswith(f"Failed to create bootstrap data: the Secret {world.namespace}/w was not made for")
+    # Another machine may initialize the cluster.
+    assert await world.lock() is None
+
+
 async def test_a_data_secret_that_was_deleted_before_a_host_read_it_is_made_again(world: World) -> None:
     await world.ready()
     await world.machine("w")
@@ -837,6 +892,10 @@ async def test_external_etcd_needs_its_certificates_and_no_key_of_its_ca(world: 
     reconciler = world.reconciler()
     with pytest.raises(OperatorError, match="external certificate not found"):
         await world.reconcile(reconciler, "cp-0")
+    for condition in ("DataSecretAvailable", "Ready"):
+        told = await world.condition("cp-0", condition)
+        assert told["status"] == "False"
+        assert "external certificate not found: there is no Secret" in told["message"]
     await world.secret("c-etcd", {"tls.crt": CA_PAIR.certificate})
     await world.secret("c-apiserver-etcd-client", {"tls.crt": b"client\n", "tls.key": b"key\n"})
     await world.reconcile(reconciler, "cp-0")

@@ -5,16 +5,37 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from slipway.fleet.bootstrap.status import WAITING_FOR_INFRASTRUCTURE, Status
+import pytest
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.bootstrap.decision import Step
+from slipway.fleet.bootstrap.status import FOR_INFRASTRUCTURE, InputError, Outcome, tell
+from slipway.fleet.bootstrap.version import JoinVersion, VersionUnreadableError
 from slipway.fleet.certificates import CertificatesError
-from slipway.fleet.contract.conditions import Condition
+from slipway.fleet.contract.status import Status
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, tzinfo=UTC)
+VERSION = JoinVersion("v1.35.0", "VersionFromControlPlane", "Join data is for Kubernetes v1.35.0")
+MADE = Outcome(secret="w", certificates=True, version=VERSION)
 
 
 def config(generation: int = 3) -> dict[str, Any]:
     return {"metadata": {"name": "w", "generation": generation}}
+
+
+def told(
+    step: Step,
+    outcome: Outcome,
+    error: OperatorError | None = None,
+    *,
+    manifest: dict[str, Any] | None = None,
+    now: datetime = NOW,
+    with_version: bool = True,
+) -> dict[str, Any]:
+    manifest = config() if manifest is None else manifest
+    tell(Status(manifest, now), step, outcome, error, with_version=with_version)
+    return manifest
 
 
 def conditions(manifest: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
@@ -27,11 +48,7 @@ def older(manifest: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
 
 
 def test_data_that_is_there_makes_it_ready() -> None:
-    manifest = config()
-    status = Status(manifest, NOW)
-    status.certificates_available()
-    status.created("w")
-    status.finish(succeeded=True)
+    manifest = told(Step.JOIN_WORKER, MADE)
     assert manifest["status"]["dataSecretName"] == "w"
     assert manifest["status"]["initialization"] == {"dataSecretCreated": True}
     assert manifest["status"]["observedGeneration"] == 3
@@ -39,15 +56,13 @@ def test_data_that_is_there_makes_it_ready() -> None:
         "Ready": ("True", "Ready", ""),
         "CertificatesAvailable": ("True", "Available", ""),
         "DataSecretAvailable": ("True", "Available", ""),
+        "ControlPlaneKubernetesVersionAvailable": ("True", "VersionFromControlPlane", "Join data is for Kubernetes v1.35.0"),
     }
     assert older(manifest) == dict.fromkeys(("Ready", "CertificatesAvailable", "DataSecretAvailable"), ("True", "", ""))
 
 
 def test_what_is_waited_for_is_told() -> None:
-    manifest = config()
-    status = Status(manifest, NOW)
-    status.data_secret_missing("Waiting for Cluster status.infrastructureReady to be true", WAITING_FOR_INFRASTRUCTURE, "Info")
-    status.finish(succeeded=True)
+    manifest = told(Step.WAIT_FOR_INFRASTRUCTURE, Outcome(waiting=FOR_INFRASTRUCTURE))
     ready = conditions(manifest)["Ready"]
     assert ready[:2] == ("False", "NotReady")
     assert ready[2] == (
@@ -57,63 +72,61 @@ def test_what_is_waited_for_is_told() -> None:
     assert older(manifest)["Ready"] == ("False", "WaitingForClusterInfrastructure", "Info")
 
 
-def test_certificates_that_fail_are_unknown_and_say_why() -> None:
-    for init, reason, severity in ((True, "CertificatesGenerationFailed", "Warning"), (False, "CertificatesCorrupted", "Error")):
-        manifest = config()
-        status = Status(manifest, NOW)
-        status.certificates_failed(CertificatesError("there is no Secret ns/c-ca"), init=init)
-        status.finish(succeeded=False)
-        assert conditions(manifest)["CertificatesAvailable"] == ("Unknown", "InternalError", "there is no Secret ns/c-ca")
-        assert conditions(manifest)["Ready"][:2] == ("Unknown", "ReadyUnknown")
-        assert older(manifest)["CertificatesAvailable"] == ("False", reason, severity)
-        assert "observedGeneration" not in manifest["status"]
+@pytest.mark.parametrize(
+    ("step", "reason", "severity"),
+    [(Step.INIT, "CertificatesGenerationFailed", "Warning"), (Step.JOIN_WORKER, "CertificatesCorrupted", "Error")],
+)
+def test_certificates_that_fail_are_unknown_and_the_data_is_missing_for_it(step: Step, reason: str, severity: str) -> None:
+    manifest = told(step, Outcome(), CertificatesError("there is no Secret ns/c-ca"))
+    assert conditions(manifest)["CertificatesAvailable"] == ("Unknown", "InternalError", "there is no Secret ns/c-ca")
+    missing = "Failed to create bootstrap data: there is no Secret ns/c-ca"
+    assert conditions(manifest)["DataSecretAvailable"] == ("False", "NotAvailable", missing)
+    assert conditions(manifest)["Ready"][:2] == ("False", "NotReady")
+    assert older(manifest)["CertificatesAvailable"] == ("False", reason, severity)
+    assert "observedGeneration" not in manifest["status"]
 
 
 def test_a_failure_does_not_forget_what_was_observed_before() -> None:
-    manifest = config() | {"status": {"observedGeneration": 2}}
-    status = Status(manifest, NOW)
-    status.generation_failed("Failed to prepare spec.files: x", "x")
-    status.finish(succeeded=False)
+    error = InputError("Failed to prepare spec.files: x", "x")
+    manifest = told(Step.JOIN_WORKER, Outcome(), error, manifest=config() | {"status": {"observedGeneration": 2}})
     assert manifest["status"]["observedGeneration"] == 2
     assert older(manifest)["DataSecretAvailable"] == ("False", "DataSecretGenerationFailed", "Warning")
+
+
+def test_data_that_could_not_be_rendered_anew_stands_and_the_conditions_tell_for_what() -> None:
+    before = told(Step.JOIN_WORKER, MADE)
+    error = InputError("Failed to prepare spec.files: no Secret", "no Secret")
+    manifest = told(Step.REFRESH_TOKEN, Outcome(certificates=True, standing="v1.35.0"), error, manifest=before)
+    why = "for Kubernetes v1.35.0, and could not be rendered anew: Failed to prepare spec.files: no Secret"
+    assert conditions(manifest)["ControlPlaneKubernetesVersionAvailable"] == ("False", "RenderingFailed", f"Join data is {why}")
+    assert conditions(manifest)["DataSecretAvailable"] == ("True", "Available", f"The data is {why}")
+    assert manifest["status"]["dataSecretName"] == "w"
 
 
 def test_a_generation_that_the_reconcile_itself_brought_about_counts_as_observed() -> None:
     manifest = config(generation=1)
     status = Status(manifest, NOW)
-    status.paused(Condition(type="Paused", status="False", reason="NotPaused", observed_generation=1))
-    status.certificates_available()
-    status.version_known("VersionFromControlPlane", "v")
+    status.set("Paused", "False", "NotPaused")
     manifest["metadata"] = {**manifest["metadata"], "generation": 2}
-    status.created("w")
-    status.finish(succeeded=True)
+    tell(status, Step.JOIN_WORKER, MADE, None, with_version=True)
     assert {found["observedGeneration"] for found in manifest["status"]["conditions"]} == {2}
     assert manifest["status"]["observedGeneration"] == 2
 
 
 def test_saying_the_same_again_changes_nothing() -> None:
-    manifest = config()
-    first = Status(manifest, NOW)
-    first.certificates_available()
-    first.created("w")
-    first.finish(succeeded=True)
+    manifest = told(Step.JOIN_WORKER, MADE)
     before = repr(manifest)
-    again = Status(manifest, LATER)
-    again.data_secret_available()
-    again.certificates_available(deprecated=False)
-    again.finish(succeeded=True)
-    assert repr(manifest) == before
+    assert repr(told(Step.KEEP, Outcome(), manifest=manifest, now=LATER)) == before
 
 
-def test_the_version_condition_has_no_part_in_ready_and_can_go() -> None:
-    manifest = config()
-    status = Status(manifest, NOW)
-    status.certificates_available()
-    status.created("w")
-    status.version_unreadable("no")
-    status.finish(succeeded=False)
+def test_the_version_condition_has_no_part_in_ready() -> None:
+    manifest = told(Step.REFRESH_TOKEN, Outcome(), VersionUnreadableError("no"))
     assert conditions(manifest)["ControlPlaneKubernetesVersionAvailable"] == ("False", "ControlPlaneVersionUnreadable", "no")
     assert conditions(manifest)["Ready"][0] == "True"
-    status.version_unsaid()
-    status.finish(succeeded=True)
+
+
+@pytest.mark.parametrize("step", [Step.KEEP, Step.REFRESH_TOKEN, Step.WAIT_FOR_INFRASTRUCTURE])
+def test_where_the_machines_version_decides_there_is_no_version_condition_any_more(step: Step) -> None:
+    manifest = told(Step.JOIN_WORKER, MADE)
+    told(step, Outcome(), manifest=manifest, with_version=False)
     assert "ControlPlaneKubernetesVersionAvailable" not in conditions(manifest)

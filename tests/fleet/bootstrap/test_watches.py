@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fleet.world import World
 
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, Kind
+from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, Kind
 from slipway.fleet.bootstrap import watches
 from slipway.runtime.objects import Object
 
@@ -19,7 +19,7 @@ REFERENCE = {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", 
 
 
 def found(kind: Kind, **parts: Any) -> Object:
-    return Object(kind, msgspec.json.encode({"metadata": {"name": "x", "namespace": "ns"}, **parts}))
+    return Object(kind, msgspec.json.encode({"metadata": {"name": "x", "namespace": "ns"}} | parts))
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def found(kind: Kind, **parts: Any) -> Object:
 )
 def test_a_machine_leads_to_its_kubeadmconfig(reference: dict[str, str] | None, expected: str) -> None:
     bootstrap = {"bootstrap": {"configRef": reference} if reference else {"dataSecretName": "x"}}
-    assert watches.config_of(MACHINE, {"spec": bootstrap}) == expected
-    assert watches.config_of(MACHINE_POOL, {"spec": {"template": {"spec": bootstrap}}}) == expected
+    assert watches.config_of(found(MACHINE, spec=bootstrap)) == expected
+    assert watches.config_of(found(MACHINE_POOL, spec={"template": {"spec": bootstrap}})) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,27 @@ def test_what_is_new_or_told_again_is_looked_at_and_what_is_gone_is_not() -> Non
         assert not changed(one, None)
 
 
-def test_of_a_control_plane_only_another_version_matters() -> None:
+def test_of_a_control_plane_another_version_matters_and_one_that_comes() -> None:
     one, same, other = (
         found(KUBEADM_CONTROL_PLANE, spec=spec) for spec in ({"version": "a"}, {"version": "a", "replicas": 3}, {"version": "b"})
     )
     assert watches.control_plane_changed(one, other)
     assert not watches.control_plane_changed(one, same)
-    assert not watches.control_plane_changed(None, one)
+    assert watches.control_plane_changed(None, one)
+    assert not watches.control_plane_changed(one, None)
+
+
+@pytest.mark.asyncio
+async def test_a_secret_leads_to_the_kubeadmconfig_that_controls_it(world: World) -> None:
+    owner = {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "name": "w", "uid": "u", "controller": True}
+    for references, expected in (
+        ([owner], [("ns", "w")]),
+        ([{**owner, "controller": False}], []),
+        ([{**owner, "apiVersion": "v1"}], []),
+        ([{**owner, "kind": "Machine"}], []),
+    ):
+        secret = found(SECRET, metadata={"name": "w", "namespace": "ns", "ownerReferences": references})
+        assert list(await watches.of_secret(secret, world.cache)) == expected
 
 
 @pytest.mark.asyncio

@@ -60,6 +60,16 @@ VALID: dict[str, dict[str, Any]] = {
 }
 
 INVALID: dict[str, tuple[dict[str, Any], list[str]]] = {
+    # upstream's BootstrapTokenString cannot be read from another text.
+    "malformed bootstrap tokens": (
+        {"initConfiguration": {"bootstrapTokens": [{"token": "abcdef.0123456789abcdef"}, {"token": "abcdef.x"}, {"token": "x\n"}]}},
+        [
+            r'initConfiguration.bootstrapTokens[1].token: Invalid value: "abcdef.x": '
+            r'the bootstrap token was not of the form "\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"',
+            r'initConfiguration.bootstrapTokens[2].token: Invalid value: "x\n": '
+            r'the bootstrap token was not of the form "\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"',
+        ],
+    ),
     "content and contentFrom": (
         {"files": [{"contentFrom": {"secret": {"name": "secret"}}, "content": "foo"}]},
         [
@@ -192,7 +202,7 @@ def test_a_stored_template_that_does_not_parse_does_not_block_other_changes() ->
 
 def test_values_of_the_wrong_type_are_refused_with_their_place() -> None:
     [error] = webhooks.validate(config({"files": [{"path": 1}]}), None)
-    assert str(error) == 'spec: Invalid value: "": Expected `str`, got `int` - at `$.files[0].path`'
+    assert str(error) == 'spec: Invalid value: "": Expected `str`, got `int` - at `$.spec.files[0].path`'
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from slipway.fleet.contract import conditions, v1beta1conditions
+from slipway.fleet.contract import conditions
 from slipway.fleet.contract.conditions import Condition, ConditionConflictError, ConditionStatus
-from slipway.fleet.contract.v1beta1conditions import DeprecatedCondition, Severity, set_deprecated
+from slipway.fleet.contract.status import DeprecatedCondition, Severity, deprecated_summary, set_deprecated, well
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 THEN = "2026-04-01T00:00:00Z"
@@ -158,7 +158,7 @@ def test_the_time_of_a_deprecated_condition_moves_with_every_change() -> None:
 def test_deprecated_conditions_are_in_the_order_of_their_names_behind_ready() -> None:
     found: list[dict[str, Any]] = []
     for name in ("DataSecretAvailable", "Ready", "CertificatesAvailable"):
-        found = set_deprecated(found, v1beta1conditions.well(name), NOW)
+        found = set_deprecated(found, well(name), NOW)
     assert [one["type"] for one in found] == ["Ready", "CertificatesAvailable", "DataSecretAvailable"]
 
 
@@ -196,7 +196,7 @@ _OF = ("DataSecretAvailable", "CertificatesAvailable")
 )
 def test_the_deprecated_ready(given: list[dict[str, Any]], expected: tuple[str, ...] | None) -> None:
     """The priorities that upstream's merge states: False by severity, then True, then Unknown."""
-    found = v1beta1conditions.summary(given, _OF)
+    found = deprecated_summary(given, _OF)
     assert (None if found is None else (found.status, found.severity, found.reason, found.message)) == expected
     assert found is None or found.type == "Ready"
 
@@ -225,7 +225,7 @@ _MERGED = {
 def test_the_deprecated_ready_respects_priority(given: list[str], expected: tuple[str, ...] | None) -> None:
     """TestMergeRespectPriority of util/conditions/deprecated/v1beta1, whose conditions come in any order."""
     for order in (given, given[::-1]):
-        found = v1beta1conditions.summary([_MERGED[name] for name in order], ["e", "d", "c", "b", "a"])
+        found = deprecated_summary([_MERGED[name] for name in order], ["e", "d", "c", "b", "a"])
         assert (None if found is None else (found.status, found.severity, found.reason, found.message)) == expected
 
 
@@ -233,7 +233,7 @@ def test_the_deprecated_ready_respects_the_order_of_relevance() -> None:
     """TestSummary there, "Ready condition respects merge order"."""
     bar = _deprecated("bar", "False", "Info", "reason falseInfo1", "message falseInfo1")
     baz = _deprecated("baz", "False", "Info", "reason falseInfo2", "message falseInfo2")
-    found = v1beta1conditions.summary([bar, baz], ["baz", "bar"])
+    found = deprecated_summary([bar, baz], ["baz", "bar"])
     assert found is not None
     assert (found.reason, found.message) == ("reason falseInfo2", "message falseInfo2")
 

@@ -14,7 +14,7 @@ from slipway.api.cluster.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.aio import AsyncClient
-from slipway.runtime.cache.cache import Cache, NotSyncedError
+from slipway.runtime.cache.cache import ON_ITS_WAY, Cache, NotSyncedError, behind
 from slipway.runtime.objects import Object
 
 pytestmark = pytest.mark.asyncio
@@ -138,7 +138,72 @@ async def test_what_may_not_be_listed_is_an_error_that_says_why() -> None:
         reading = asyncio.create_task(cache.get(CONFIG_MAP, "a", "default"))
         try:
             await (await server.next_list()).answer(FORBIDDEN, 403)
-            with pytest.raises(NotSyncedError, match=r"configmaps could not be listed within 0.3s: configmaps is forbidden: User .nobody."):
+            with pytest.raises(NotSyncedError, match=r"configmaps could not be listed: configmaps is forbidden: User .nobody."):
                 await reading
         finally:
             await cache.close()
+
+
+async def test_of_a_kind_that_is_restricted_to_metadata_nothing_else_leaves_the_server(client: AsyncClient) -> None:
+    cache = Cache(client)
+    cache.restrict(SECRET, labels="test", metadata_only=True)
+    cache.restrict(SECRET, labels="test", metadata_only=True)
+    try:
+        secret = {"metadata": {"name": "s", "namespace": "default", "labels": {"test": ""}}, "data": {"password": "c2VjcmV0"}}
+        await client.create(SECRET, secret)
+        listed = await cache.get(SECRET, "s", "default")
+        await client.create(SECRET, {**secret, "metadata": {**secret["metadata"], "name": "t"}})  # type: ignore[dict-item]
+
+        async def watched() -> Object | None:
+            return await cache.get(SECRET, "t", "default")
+
+        await eventually(watched)
+        for found in (listed, await watched()):
+            assert found is not None
+            assert found.metadata.labels == {"test": ""}
+            assert b"c2VjcmV0" not in found.raw
+            assert (found.content()["apiVersion"], found.content()["kind"]) == ("v1", "Secret")
+        with pytest.raises(ValueError, match="secrets are cached already"):
+            cache.restrict(SECRET, labels="other")
+    finally:
+        await cache.close()
+
+
+async def test_the_cache_is_behind_until_our_own_write_has_come_back(client: AsyncClient) -> None:
+    now = 0.0
+    cache = Cache(client, clock=lambda: now)
+    try:
+        first = await client.get(CONFIG_MAP, "a", "default")
+        assert await cache.get(CONFIG_MAP, "a", "default") is not None
+        cache.wrote(CONFIG_MAP, first)
+        assert not cache.is_behind(CONFIG_MAP, "a", "default")
+        written = {"metadata": {**first["metadata"], "resourceVersion": str(int(first["metadata"]["resourceVersion"]) + 1000)}}
+        cache.wrote(CONFIG_MAP, written)
+        assert cache.is_behind(CONFIG_MAP, "a", "default")
+        assert not cache.is_behind(CONFIG_MAP, "a", "other")
+        now = ON_ITS_WAY
+        assert not cache.is_behind(CONFIG_MAP, "a", "default")
+        made = await client.create(CONFIG_MAP, config_map("new", "default", "x"))
+        cache.wrote(CONFIG_MAP, made)
+
+        async def arrived() -> bool:
+            return not cache.is_behind(CONFIG_MAP, "new", "default")
+
+        await eventually(arrived)
+        assert await cache.get(CONFIG_MAP, "new", "default") is not None
+    finally:
+        await cache.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "seconds", "expected"),
+    [
+        pytest.param("9", "10", 0.1, True, id="our write is on its way"),
+        pytest.param("10", "10", 0.1, False, id="it has arrived"),
+        pytest.param("11", "10", 0.1, False, id="somebody wrote after us"),
+        pytest.param("9", "10", 31.0, False, id="it never comes: etcd was restored from a backup"),
+        pytest.param("9x", "10", 0.1, False, id="not a number"),
+    ],
+)
+async def test_the_cache_is_behind_for_a_moment_after_a_write(version: str, written: str, seconds: float, expected: bool) -> None:
+    assert behind(version, written, seconds) is expected

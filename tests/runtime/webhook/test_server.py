@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
 import threading
+import tracemalloc
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +23,7 @@ from hypothesis import strategies as st
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, Kind
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.patches import jsonpatch
-from slipway.runtime.webhook import admission, certificates
+from slipway.runtime.webhook import admission, certificates, conversion
 from slipway.runtime.webhook.admission import AdmissionRequest, Defaulter, Problem, Validator, Verdict
 from slipway.runtime.webhook.server import Folder, Pair, WebhookServer
 
@@ -77,6 +79,12 @@ async def _served(source: Any, **options: float) -> AsyncIterator[WebhookServer]
     server = WebhookServer(source, address="127.0.0.1", port=0, **options)
     server.add(Validator(_WIDGET, _validate), Defaulter(_WIDGET, _default))
     server.add_conversion(_convert)
+    async with _running(server):
+        yield server
+
+
+@asynccontextmanager
+async def _running(server: WebhookServer) -> AsyncIterator[None]:
     stop = asyncio.Event()
     task = asyncio.create_task(server.run(stop))
     try:
@@ -85,7 +93,7 @@ async def _served(source: Any, **options: float) -> AsyncIterator[WebhookServer]
                 await asyncio.sleep(0.01)
         if task.done():
             await task
-        yield server
+        yield
     finally:
         stop.set()
         await asyncio.wait_for(task, 10)
@@ -275,6 +283,121 @@ async def test_a_page_of_a_large_list_is_converted() -> None:
     async with _served(_Given()) as server:
         _, answer = await _post(server, "/convert", _conversion("e.test.slipway.io/v2", *objects))
     assert [item["metadata"]["name"] for item in answer["response"]["convertedObjects"]] == [f"w{number}" for number in range(500)]
+
+
+def _raw(server: WebhookServer, *headers: str) -> Any:
+    """A connection on which a request has begun."""
+    context = ssl.create_default_context(cadata=_SET.authorities.decode())
+
+    async def begin() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context, server_hostname="localhost")
+        writer.write("\r\n".join(["POST /convert HTTP/1.1", "Host: localhost", *headers, "", ""]).encode())
+        return reader, writer
+
+    return begin()
+
+
+@pytest.mark.asyncio
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async with _served(_Given(), body_timeout=0.05) as server:
+        reader, writer = await _raw(server, "Content-Length: 100")
+        writer.write(b"{")
+        answer = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the body did not come within 0.05 s: 1 bytes of it are here" in answer
+
+
+@pytest.mark.asyncio
+async def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
+    async with _served(_Given()) as server:
+        reader, writer = await _raw(server, f"Content-Length: {1 << 30}")
+        answer = await asyncio.wait_for(reader.readline(), 10)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.asyncio
+async def test_an_admission_review_may_be_as_large_as_what_an_api_server_takes_in() -> None:
+    path = Validator(_WIDGET, _validate).path
+    async with _served(_Given()) as server:
+        taken, _ = await _post(server, path, _review(object={**_widget(1), "text": "x" * (3 << 20)}))
+        refused, answer = await _post(server, path, _review(object={**_widget(1), "text": "x" * (4 << 20)}))
+    assert taken == 200
+    assert (refused, answer["reason"]) == (413, "RequestEntityTooLarge")
+
+
+@pytest.mark.asyncio
+async def test_a_body_without_a_length_is_not_read_for_longer_than_it_may_be() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(65):
+            yield b" " * (1 << 16)
+
+    path = Validator(_WIDGET, _validate).path
+    context = ssl.create_default_context(cadata=_SET.authorities.decode())
+    async with (
+        _served(_Given()) as server,
+        aiohttp.ClientSession() as session,
+        session.post(f"https://localhost:{server.port}{path}", data=pieces(), ssl=context) as answer,
+    ):
+        assert answer.status == 413
+
+
+@pytest.mark.asyncio
+async def test_a_compressed_body_is_refused_as_it_is() -> None:
+    bomb = gzip.compress(b" " * (8 << 20))
+    context = ssl.create_default_context(cadata=_SET.authorities.decode())
+    headers = {"Content-Encoding": "gzip"}
+    async with (
+        _served(_Given()) as server,
+        aiohttp.ClientSession() as session,
+        session.post(f"https://localhost:{server.port}/convert", data=bomb, headers=headers, ssl=context) as answer,
+    ):
+        assert answer.status == 415
+        assert 'sent as "gzip"' in (await answer.json())["message"]
+
+
+@pytest.mark.asyncio
+async def test_reviews_are_judged_beside_the_event_loop() -> None:
+    threads: list[threading.Thread] = []
+
+    def validate(request: AdmissionRequest) -> Verdict:
+        threads.append(threading.current_thread())
+        return Verdict()
+
+    server = WebhookServer(_Given(), address="127.0.0.1", port=0)
+    server.add(Validator(_WIDGET, validate))
+    async with _running(server):
+        await _post(server, Validator(_WIDGET, validate).path, _review(object=_widget(1)))
+    assert threads
+    assert threads[0] is not threading.current_thread()
+
+
+def test_what_is_no_object_is_refused_before_there_is_a_list_of_it() -> None:
+    """48 MB of these took 1.2 GB."""
+    body = msgspec.json.encode(_conversion("e.test.slipway.io/v2"))[:-3] + b"[]," * (1 << 20) + b"[]]}}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(admission.BadReviewError, match="Expected `object`, got `array`"):
+            conversion.review(body, _convert)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b'{"kind":"\xdc"}', "the body is not JSON"),
+        (b"[" * 100_000, "the body is not an AdmissionReview"),
+        (b'{"request":' + b"[" * 100_000, "the body is not an AdmissionReview"),
+        (b'{"x":' * 100_000, "the body is not JSON: maximum recursion depth"),
+    ],
+)
+def test_a_body_that_cannot_be_decoded_is_no_review(body: bytes, sentence: str) -> None:
+    with pytest.raises(admission.BadReviewError, match=sentence):
+        admission.review(body, Validator(_WIDGET, _validate))
 
 
 async def _until(server: WebhookServer, authorities: bytes) -> None:

@@ -42,6 +42,10 @@ CORE_EVENT = Kind("", "v1", "Event", "events")
 
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
+CERTIFICATE_SIGNING_REQUEST = Kind("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False)
+ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+JOB = Kind("batch", "v1", "Job", "jobs")
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets")
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets")
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments")
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
@@ -69,6 +73,18 @@ KUBEADM_CONFIG = Kind(BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfig", "kubeadmconfi
 KUBEADM_CONFIG_TEMPLATE = Kind(BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates")
 KUBEADM_CONTROL_PLANE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes")
 KUBEADM_CONTROL_PLANE_TEMPLATE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlaneTemplate", "kubeadmcontrolplanetemplates")
+
+
+_NAMED = {(kind.group, kind.kind): kind for kind in list(globals().values()) if isinstance(kind, Kind)}
+
+
+def named(api_version: str, kind: str) -> Kind:
+    """The kind that a manifest's apiVersion and kind mean, in that version."""
+    group, _, version = api_version.rpartition("/")
+    found = _NAMED.get((group, kind))
+    if found is None:
+        raise ValueError(f"it is not known where objects of the kind {kind} of {api_version} are in the API: the table of kinds lacks it")
+    return found._replace(version=version)
 
 
 def path(kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> str:

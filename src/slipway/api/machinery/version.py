@@ -10,6 +10,7 @@ _NUMBER = r"(0|[1-9][0-9]*)"
 _SEMANTIC = re.compile(rf"[ \t\n\f\r]*v?{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIERS}))?(?:\+({_IDENTIFIERS}))?[ \t\f\r]*\Z")
 # Longer numbers than anybody has; they have to stop somewhere.
 _MAX_DIGITS = 19
+_LEADING_ZEROS = re.compile(r"\A0+(?=[0-9])")
 _ZERO_PREFIXED = re.compile(r"(?:.*\.)?0[0-9]+(?:\.|\Z)")
 
 
@@ -27,9 +28,25 @@ class Version:
     def parse(cls, text: str) -> Version:
         match = _SEMANTIC.match(text)
         if match is None or _ZERO_PREFIXED.match(match[4] or "") or any(len(number) > _MAX_DIGITS for number in match.groups()[:3]):
-            raise ValueError(f'could not parse "{text}" as version: a semantic version such as v1.35.4 is wanted')
+            raise ValueError(_not_a_version(text))
         major, minor, patch = (int(number) for number in match.groups()[:3])
         return cls(major, minor, patch, match[4] or "", match[5] or "")
+
+    @classmethod
+    def tolerant(cls, text: str) -> Version:
+        """As the semver library of Cluster API reads versions (blang/semver 4, ParseTolerant): 1.35 is v1.35.0, 1.035.04 is v1.35.4.
+
+        A version that is short cannot be a pre-release or have build metadata.
+        """
+        parts = [_LEADING_ZEROS.sub("", part) for part in text.strip().removeprefix("v").split(".", 2)]
+        if len(parts) < 3:
+            parts += ["0"] * (3 - len(parts))
+        if not all(part.isdecimal() for part in parts[:2]):
+            raise ValueError(_not_a_version(text))
+        try:
+            return cls.parse(".".join(parts))
+        except ValueError:
+            raise ValueError(_not_a_version(text)) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Version) and self._identity == other._identity
@@ -60,6 +77,10 @@ class Version:
 
     def __repr__(self) -> str:
         return f"Version('v{self}')"
+
+
+def _not_a_version(text: str) -> str:
+    return f'could not parse "{text}" as version: a semantic version such as v1.35.4 is wanted'
 
 
 def _precedes(parts: list[str], others: list[str]) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from slipway.fleet.contract.facts import paused_by
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.facts import ClusterFacts, Owner
 
 
@@ -33,8 +36,16 @@ class Step(Enum):
         """Whether the data has been made before, and only needs to be looked after."""
         return self in (Step.KEEP, Step.REFRESH_TOKEN, Step.ROTATE_TOKEN)
 
+    @property
+    def is_idle(self) -> bool:
+        return self in (Step.IGNORE, Step.WAIT_FOR_OWNER, Step.WAIT_FOR_CLUSTER, Step.PAUSED)
 
-def decide(config: Mapping[str, Any], owner: Owner | None, cluster: ClusterFacts | None, *, paused: bool, data_lost: bool = False) -> Step:
+    @property
+    def has_data(self) -> bool:
+        return self.finished or self is Step.RESTORE_STATUS
+
+
+def decide(config: Manifest, owner: Owner | None, cluster: ClusterFacts | None, *, data_lost: bool = False) -> Step:
     """The next step.
 
     ``data_lost`` says that the status names a data Secret that is not there.  Where no host has taken the data, it is made again.
@@ -43,7 +54,7 @@ def decide(config: Mapping[str, Any], owner: Owner | None, cluster: ClusterFacts
         return Step.WAIT_FOR_OWNER
     if cluster is None:
         return Step.WAIT_FOR_CLUSTER
-    if paused:
+    if paused_by(cluster, config):
         return Step.PAUSED
     if config["metadata"].get("deletionTimestamp"):
         return Step.IGNORE

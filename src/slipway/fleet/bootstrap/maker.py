@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet import certificates as clustercerts
-from slipway.fleet.bootstrap import initlock, tokens
-from slipway.fleet.bootstrap import version as controlplaneversion
+from slipway.fleet import certificates
+from slipway.fleet.bootstrap import initlock, tokens, version
 from slipway.fleet.bootstrap.data import data as bootstrapdata
 from slipway.fleet.bootstrap.data import discovery, files
-from slipway.fleet.bootstrap.data import secret as datasecret
-from slipway.fleet.bootstrap.data.secret import Rendering
+from slipway.fleet.bootstrap.data.data import Rendering, config_reference, data_secret
 from slipway.fleet.bootstrap.decision import token_discovery
-from slipway.fleet.bootstrap.version import VersionUnreadableError, normalized, template_data, version_file
+from slipway.fleet.bootstrap.status import InputError
+from slipway.fleet.bootstrap.version import VersionUnreadableError, normalized, template_data
+from slipway.fleet.contract import secrets
 from slipway.runtime.logs import fields
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.data.data import BootstrapData
     from slipway.fleet.bootstrap.options import BootstrapOptions
-    from slipway.fleet.bootstrap.scope import Scope
+    from slipway.fleet.bootstrap.status import Scope
     from slipway.fleet.bootstrap.tokens import Token
     from slipway.fleet.bootstrap.version import ControlPlaneVersions, JoinVersion
-    from slipway.fleet.certificates import CertificateSecrets, KeyPair
+    from slipway.fleet.certificates import CertificateSecrets, KeyPair, Pairs, Purpose
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
 
 _log = logging.getLogger("slipway.fleet.bootstrap")
 
@@ -48,31 +49,24 @@ class Made(NamedTuple):
 
     requeue_after: float = 0.0
     stored: bool = True
-    rendering: Rendering = Rendering()
     token: Token | None = None
     """A token that was made for it."""
-
-
-class InputError(OperatorError):
-    """Something that the spec says or refers to cannot be used.  ``message`` is the condition's, ``cause`` without what it was for."""
-
-    def __init__(self, message: str, cause: str) -> None:
-        super().__init__(message)
-        self.cause = cause
 
 
 class Maker:
     def __init__(
         self,
         client: AsyncClient,
+        cache: Cache,
         options: BootstrapOptions,
-        certificates: CertificateSecrets,
+        pairs: CertificateSecrets,
         versions: ControlPlaneVersions,
         workload: WorkloadClusters,
     ) -> None:
         self._client = client
+        self._cache = cache
         self._options = options
-        self._certificates = certificates
+        self._pairs = pairs
         self._versions = versions
         self._workload = workload
 
@@ -88,89 +82,92 @@ class Maker:
             # A reconcile that is cancelled keeps the lock, as one that is killed does: it goes on where it was.
             await self._release(scope, error)
             raise
-        await datasecret.store(self._client, secret, scope.config)
-        scope.status.created(secret["metadata"]["name"])
+        await self._write(scope, secret)
         return Made()
 
     async def _init_secret(self, scope: Scope) -> Manifest:
         cluster = scope.cluster
-        version = _own_version(scope)
+        own = _own_version(scope)
         configuration = scope.section("clusterConfiguration")
-        purposes = clustercerts.for_control_plane(configuration)
-        pairs = await clustercerts.look_up(self._certificates.read, cluster, purposes)
+        purposes = certificates.for_control_plane(configuration)
+        pairs = await certificates.look_up(self._pairs.read, cluster, purposes)
         if cluster.control_plane_ref is None:
-            reference = datasecret.config_reference(scope.config)
-            pairs = await clustercerts.complete(self._client, cluster, purposes, pairs, configuration, reference)
+            reference = config_reference(scope.manifest)
+            pairs = await certificates.complete(self._client, cluster, purposes, pairs, configuration, reference)
         # kubeadm would make what is missing, and then the cluster would have another CA than its kubeconfigs.
-        clustercerts.require([purpose._replace(key_needed=False) for purpose in purposes], pairs, cluster)
-        scope.status.certificates_available()
-        data = template_data(version, await self._version_for_templates(scope))
+        certificates.require([purpose._replace(key_needed=False) for purpose in purposes], pairs, cluster)
+        scope.outcome.certificates = True
+        data = template_data(own, await self._version_for_templates(scope))
         found, users = await self._files(scope, data), await self._users(scope)
         if cluster.endpoint and not configuration.get("controlPlaneEndpoint"):
             scope.set_section("clusterConfiguration", {**configuration, "controlPlaneEndpoint": cluster.endpoint})
             await scope.save_spec()
         made = bootstrapdata.init_control_plane(
             scope.spec,
-            version=version,
+            version=own,
             additional=_additional(scope),
-            certificates=clustercerts.files(purposes, pairs),
+            certificates=certificates.files(purposes, pairs),
             files=found,
             users=users,
         )
-        return _data_secret(scope, made, Rendering())
+        secret = _data_secret(scope, made, Rendering())
+        # While the lock can still be given to another machine.
+        await secrets.require_free(self._client, secret)
+        return secret
 
     async def join_control_plane(self, scope: Scope) -> Made:
         """For a machine that joins the control plane, with the version of its own: the control plane's controller chose it."""
-        version = _own_version(scope)
-        purposes = clustercerts.for_control_plane(scope.section("clusterConfiguration"))
+        own = _own_version(scope)
+        purposes = certificates.for_control_plane(scope.section("clusterConfiguration"))
         pairs = await self._existing(scope, purposes)
-        data = template_data(version, await self._version_for_templates(scope))
+        data = template_data(own, await self._version_for_templates(scope))
         found, users = await self._files(scope, data), await self._users(scope)
         join = scope.section("joinConfiguration")
         if join.get("controlPlane") is None:
             scope.set_section("joinConfiguration", {**join, "controlPlane": {}})
-        token = await self._discovery(scope, pairs[clustercerts.CA])
+        token = await self._discovery(scope, pairs[certificates.CA])
         made = bootstrapdata.join_control_plane(
             scope.spec,
-            version=version,
-            certificates=clustercerts.files(purposes, pairs),
+            version=own,
+            certificates=certificates.files(purposes, pairs),
             files=[*found, *_discovery_files(scope)],
             users=users,
         )
         return await self._store(scope, made, "", token)
 
-    async def join_worker(self, scope: Scope, *, control_plane: str | None = None, note: str = "") -> Made:
+    async def join_worker(self, scope: Scope, *, note: str = "") -> Made:
         """For a machine or a pool of machines that join as workers.
 
-        ``control_plane`` is the version of the control plane where it has just been read; ``note`` ends the condition's message.
+        ``note`` is what its condition says of it beside the version.
         """
         if scope.section("joinConfiguration").get("controlPlane") is not None:
             raise InputError(
                 "Machine is a Worker, but JoinConfiguration.ControlPlane is set in the KubeadmConfig object",
                 "spec.joinConfiguration.controlPlane is set for a worker",
             )
-        pairs = await self._existing(scope, clustercerts.for_worker())
-        version = await self.join_version(scope, control_plane)
-        if self._options.join_version == "control-plane":
-            scope.status.version_known(version.reason, version.message + note)
-        else:
-            scope.status.version_unsaid()
-        found = await self._files(scope, template_data(version.shown, version.control_plane))
+        pairs = await self._existing(scope, certificates.for_worker())
+        join = await self.join_version(scope)
+        if scope.outcome.standing is None:
+            # Known, whether the data can be made or not; data that is there already tells of its own version until it is replaced.
+            scope.outcome.version = join
+        found = await self._files(scope, template_data(join.shown, join.control_plane))
         users = await self._users(scope)
-        token = await self._discovery(scope, pairs[clustercerts.CA])
+        token = await self._discovery(scope, pairs[certificates.CA])
         spec: Mapping[str, Any] = scope.spec
-        if self._options.version_file and all(file.get("path") != controlplaneversion.VERSION_FILE for file in found):
-            found = [version_file(version.shown), *found]
-            spec = controlplaneversion.with_file_after_boot(spec, version.shown)
-        made = bootstrapdata.join_worker(spec, version=version.version, files=[*found, *_discovery_files(scope)], users=users)
-        return await self._store(scope, made, version.shown, token)
+        if self._options.version_file and all(file.get("path") != version.VERSION_FILE for file in found):
+            found = [version.version_file(join.shown), *found]
+            spec = version.with_file_after_boot(spec, join.shown)
+        made = bootstrapdata.join_worker(spec, version=join.version, files=[*found, *_discovery_files(scope)], users=users)
+        done = await self._store(scope, made, join.shown, token)
+        scope.outcome.version, scope.outcome.note = join, note
+        return done
 
     async def join_version(self, scope: Scope, control_plane: str | None = None) -> JoinVersion:
         """The version that the data of a worker is made for."""
         cluster, owner = scope.cluster, scope.owner
         if control_plane is None:
             control_plane = await self._versions.read(cluster)
-        return controlplaneversion.choose(
+        return version.choose(
             self._options.join_version, cluster.control_plane_ref, control_plane, owner.version, f"{owner.kind} {owner.name}"
         )
 
@@ -182,10 +179,10 @@ class Maker:
         except OperatorError as error:
             raise OperatorError(f"failed to create new bootstrap token: {error.message}") from error
 
-    async def _existing(self, scope: Scope, purposes: list[clustercerts.Purpose]) -> clustercerts.Pairs:
-        pairs = await clustercerts.look_up(self._certificates.read, scope.cluster, purposes)
-        clustercerts.require(purposes, pairs, scope.cluster)
-        scope.status.certificates_available()
+    async def _existing(self, scope: Scope, purposes: list[Purpose]) -> Pairs:
+        pairs = await certificates.look_up(self._pairs.read, scope.cluster, purposes)
+        certificates.require(purposes, pairs, scope.cluster)
+        scope.outcome.certificates = True
         return pairs
 
     async def _discovery(self, scope: Scope, ca: KeyPair) -> Token | None:
@@ -199,7 +196,7 @@ class Maker:
         if discovery.uses_file(found):
             found = discovery.with_file(found, scope.cluster.endpoint, ca.certificate)
         else:
-            found = discovery.with_endpoint(found, scope.cluster.endpoint, clustercerts.ca_hashes(ca.certificate))
+            found = discovery.with_endpoint(found, scope.cluster.endpoint, certificates.ca_hashes(ca.certificate))
             if not found["bootstrapToken"].get("token"):
                 token = await self.new_token(scope)
                 found = discovery.with_token(found, token.text)
@@ -240,11 +237,13 @@ class Maker:
         return read
 
     async def _store(self, scope: Scope, made: BootstrapData, version: str, token: Token | None) -> Made:
-        rendering = Rendering(version, (token_discovery(scope.config).get("token") or "").partition(".")[0])
-        secret = _data_secret(scope, made, rendering)
-        await datasecret.store(self._client, secret, scope.config)
-        scope.status.created(secret["metadata"]["name"])
-        return Made(tokens.check_interval(self._options.token_ttl).total_seconds(), rendering=rendering, token=token)
+        rendering = Rendering(version, (token_discovery(scope.manifest).get("token") or "").partition(".")[0])
+        await self._write(scope, _data_secret(scope, made, rendering))
+        return Made(tokens.check_interval(self._options.token_ttl).total_seconds(), token=token)
+
+    async def _write(self, scope: Scope, secret: Manifest) -> None:
+        self._cache.wrote(SECRET, await secrets.store(self._client, secret))
+        scope.outcome.secret = secret["metadata"]["name"]
 
     async def _release(self, scope: Scope, error: Exception) -> None:
         try:
@@ -288,4 +287,4 @@ def _data_secret(scope: Scope, made: BootstrapData, rendering: Rendering) -> Man
             " the other additions, or let the host fetch it"
         )
         raise InputError(f"Failed to create bootstrap data: {cause}", cause)
-    return datasecret.data_secret(scope.config, scope.cluster.name, made.value, made.format, rendering)
+    return data_secret(scope.manifest, scope.cluster.name, made.value, made.format, rendering)

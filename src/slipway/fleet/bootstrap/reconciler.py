@@ -21,22 +21,22 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.bootstrap import initlock, upkeep
-from slipway.fleet.bootstrap import watches as watching
+from slipway.fleet.bootstrap import initlock, watches
 from slipway.fleet.bootstrap.data.discovery import EndpointUnknownError
 from slipway.fleet.bootstrap.decision import Step, decide
-from slipway.fleet.bootstrap.maker import InputError, Maker
-from slipway.fleet.bootstrap.scope import Scope
-from slipway.fleet.bootstrap.status import WAITING_FOR_CONTROL_PLANE, WAITING_FOR_INFRASTRUCTURE
+from slipway.fleet.bootstrap.maker import Maker
+from slipway.fleet.bootstrap.status import FOR_CONTROL_PLANE, FOR_INFRASTRUCTURE, Scope, tell
 from slipway.fleet.bootstrap.upkeep import Upkeep
-from slipway.fleet.bootstrap.version import ControlPlaneVersions, VersionUnreadableError
-from slipway.fleet.certificates import CertificateSecrets, CertificatesError
+from slipway.fleet.bootstrap.version import WATCHABLE, ControlPlaneVersions
+from slipway.fleet.certificates import CertificateSecrets
 from slipway.fleet.clustercache import WorkloadClusters
-from slipway.fleet.contract import paused as pause
-from slipway.fleet.contract.conditions import TRUE
-from slipway.fleet.contract.facts import cluster_from, owner_from, owner_link
+from slipway.fleet.contract import secrets
+from slipway.fleet.contract.facts import cluster_from, owner_from, owner_link, paused_by
+from slipway.fleet.contract.references import References
+from slipway.fleet.contract.status import Status
 from slipway.kube.errors import ConflictError
-from slipway.runtime.objects import DONE, Result
+from slipway.runtime.cache.cache import ON_ITS_WAY
+from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
 
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.bootstrap.upkeep import Memory
-    from slipway.fleet.contract.conditions import Condition
-    from slipway.fleet.contract.facts import Owner
+    from slipway.fleet.contract.facts import ClusterFacts, Owner
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.controller import Reconciler, Watch
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.manager import Manager
-    from slipway.runtime.objects import Object, Request
+    from slipway.runtime.objects import Object
 
 _log = logging.getLogger("slipway.fleet.bootstrap")
 
@@ -67,7 +66,7 @@ RULES = (
     rule(MACHINE_POOL, "list", "watch"),
     rule(KUBEADM_CONTROL_PLANE, *READ),
     rule(CUSTOM_RESOURCE_DEFINITION, "get"),
-    rule(SECRET, "get", "create", "update", "patch"),
+    rule(SECRET, *READ, "create", "update", "patch"),
     rule(CONFIG_MAP, "get", "create", "delete"),
     rule(CORE_EVENT, "create", "patch"),
 )
@@ -76,6 +75,7 @@ RULES = (
 def controllers(manager: Manager, options: BootstrapOptions) -> list[Reconciler]:
     """What the bootstrap provider consists of."""
     workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
+    manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
     manager.at_end(workload.close)
     return [
         KubeadmConfigReconciler(
@@ -91,7 +91,7 @@ def controllers(manager: Manager, options: BootstrapOptions) -> list[Reconciler]
 
 class KubeadmConfigReconciler:
     name = NAME
-    watches = watching.WATCHES
+    watches = watches.WATCHES
     rules = RULES
 
     def __init__(
@@ -110,9 +110,11 @@ class KubeadmConfigReconciler:
         self._options = options
         self._events = events
         self._clock = clock
-        versions = ControlPlaneVersions(client, cache, lambda kind: watch(watching.control_planes(kind)))
-        self._maker = Maker(client, options, CertificateSecrets(client), versions, workload)
-        self._upkeep = Upkeep(client, options, self._maker, versions, workload, events)
+        secrets.restrict(cache)
+        references = References(client, cache, watch=lambda kind: watch(watches.control_planes(kind)), watchable=WATCHABLE)
+        versions = ControlPlaneVersions(references)
+        self._maker = Maker(client, cache, options, CertificateSecrets(client), versions, workload)
+        self._upkeep = Upkeep(client, cache, options, self._maker, versions, workload, events)
         # Clusters whose init lock is known to be gone: nobody takes it once the control plane is there.
         self._unlocked: set[str] = set()
 
@@ -121,76 +123,70 @@ class KubeadmConfigReconciler:
         if found is None:
             await self._upkeep.gone(request)
             return DONE
-        memory = self._upkeep.recall(request, found.metadata.uid)
-        if upkeep.is_behind(found.metadata.resource_version, memory.written, self._upkeep.seconds_since_write(memory)):
+        if any(self._cache.is_behind(kind, request.name, request.namespace) for kind in (KUBEADM_CONFIG, SECRET)):
             # What we wrote last is on its way to the cache, and its event with it.
-            return Result(upkeep.ON_ITS_WAY)
-        owner = await self._owner(found)
-        cluster = None
-        if owner is not None:
-            cluster_object = await self._cache.get(CLUSTER, owner.cluster_name, request.namespace) if owner.cluster_name else None
-            cluster = cluster_from(cluster_object.content()) if cluster_object is not None else None
-        if owner is None or cluster is None:
-            step = decide({"metadata": {}}, owner, cluster, paused=False)
-            _log.debug(step.value)
+            return Result(ON_ITS_WAY)
+        config, owner = found.content(), await self._owner(found)
+        cluster = await self._cluster(owner)
+        step = decide(config, owner, cluster, data_lost=await self._upkeep.data_lost(config))
+        _log.log(logging.DEBUG if step.finished or step.is_idle else logging.INFO, step.value)
+        if owner is None or cluster is None or step is Step.IGNORE:
             return DONE
-        assert cluster_object is not None
-        scope = Scope(self._client, found.content(), owner, cluster, self._clock())
-        try:
-            return await self._proceed(scope, pause.condition(cluster_object.content(), scope.config), memory)
-        finally:
-            self._upkeep.wrote(memory, scope.resource_version)
+        return await self._proceed(step, Scope(self._client, self._cache, config, owner, cluster, self._clock()))
 
     async def _owner(self, found: Object) -> Owner | None:
         link = owner_link(found.metadata.owner_references)
         if link is None:
             return None
         owner = await self._cache.get(link.kind, link.name, found.namespace)
-        return owner_from(link.kind, owner.content()) if owner is not None else None
+        return owner_from(owner) if owner is not None else None
 
-    async def _proceed(self, scope: Scope, paused: Condition, memory: Memory) -> Result:
-        config, owner, cluster = scope.config, scope.owner, scope.cluster
-        scope.status.paused(paused)
-        step = decide(config, owner, cluster, paused=paused.status == TRUE)
-        if step is Step.PAUSED:
-            await scope.save()
-        if step in (Step.PAUSED, Step.IGNORE):
-            _log.debug(step.value)
-            return DONE
+    async def _cluster(self, owner: Owner | None) -> ClusterFacts | None:
+        if owner is None or not owner.cluster_name:
+            return None
+        cluster = await self._cache.get(CLUSTER, owner.cluster_name, owner.namespace)
+        return cluster_from(cluster) if cluster is not None else None
+
+    async def _proceed(self, step: Step, scope: Scope) -> Result:
+        """Do the step, and write down how it went: here and nowhere else."""
+        failure: Exception | None = None
+        result = DONE
         try:
-            lost = await self._upkeep.data_lost(config, owner, memory)
-            step = decide(config, owner, cluster, paused=False, data_lost=lost)
-            _log.log(logging.DEBUG if step.finished else logging.INFO, step.value)
-            result = await self._do(step, scope, memory)
+            result = await self._do(step, scope)
         except EndpointUnknownError as waiting:
-            scope.status.data_secret_missing(waiting.message, WAITING_FOR_CONTROL_PLANE, "Info")
-            result = Result(ENDPOINT_RETRY)
+            failure, result = waiting, Result(ENDPOINT_RETRY)
         except ConflictError:
             # Somebody else was faster.  What they wrote is read at the next try.
             raise
         except Exception as error:
-            # A mistake of ours is told as everything else is; where it was made is in the log.
-            told = error if isinstance(error, OperatorError) else OperatorError(f"this is a bug in slipway: {_named(error)}")
-            self._failed(step, scope, told)
-            scope.status.finish(succeeded=False)
-            try:
-                await scope.save()
-            except OperatorError as second:
-                raise OperatorError(f"{told.message}; and that could not be written to the status: {second.message}") from error
-            raise
-        scope.status.finish(succeeded=True)
-        await scope.save()
+            failure = error
+            self._events.event(scope.manifest, "Warning", "BootstrapFailed", f"Failed while {step.value}: {_told(error).message}")
+        status = Status(scope.manifest, scope.now)
+        status.paused(paused_by(scope.cluster, scope.manifest))
+        if step is not Step.PAUSED:
+            told = None if failure is None else _told(failure)
+            tell(status, step, scope.outcome, told, with_version=self._options.join_version == "control-plane")
+        try:
+            await scope.save()
+        except OperatorError as second:
+            if failure is None:
+                raise
+            raise OperatorError(f"{_told(failure).message}; and that could not be written to the status: {second.message}") from failure
+        if failure is not None and not isinstance(failure, EndpointUnknownError):
+            raise failure
         return result
 
-    async def _do(self, step: Step, scope: Scope, memory: Memory) -> Result:
-        status = scope.status
+    async def _do(self, step: Step, scope: Scope) -> Result:
+        memory = self._upkeep.recall(Request(scope.namespace, scope.name), scope.holder.uid)
         match step:
+            case Step.PAUSED:
+                return DONE
             case Step.WAIT_FOR_INFRASTRUCTURE:
-                status.data_secret_missing("Waiting for Cluster status.infrastructureReady to be true", WAITING_FOR_INFRASTRUCTURE, "Info")
+                scope.outcome.waiting = FOR_INFRASTRUCTURE
                 return DONE
             case Step.RESTORE_STATUS:
-                status.created(scope.owner.data_secret_name)
-                status.certificates_available(deprecated=False)
+                await self._upkeep.adopt(scope)
+                scope.outcome.secret = scope.owner.data_secret_name
                 return DONE
             case Step.KEEP | Step.REFRESH_TOKEN | Step.ROTATE_TOKEN:
                 return await self._look_after(step, scope, memory)
@@ -209,8 +205,7 @@ class KubeadmConfigReconciler:
         raise AssertionError(f"nothing to do for {step}")
 
     async def _look_after(self, step: Step, scope: Scope, memory: Memory) -> Result:
-        scope.status.data_secret_available()
-        scope.status.certificates_available(deprecated=False)
+        await self._upkeep.adopt(scope)
         if scope.owner.control_plane and scope.cluster.control_plane_initialized:
             # A cluster of one machine has no join that would release it.
             await self._unlock(scope)
@@ -221,7 +216,7 @@ class KubeadmConfigReconciler:
         return await self._upkeep.keep(scope, memory)
 
     def _wait_for_control_plane(self, scope: Scope) -> Result:
-        scope.status.data_secret_missing("Waiting for Cluster control plane to be initialized", WAITING_FOR_CONTROL_PLANE, "Info")
+        scope.outcome.waiting = FOR_CONTROL_PLANE
         return Result(CONTROL_PLANE_RETRY)
 
     async def _unlock(self, scope: Scope) -> None:
@@ -229,24 +224,10 @@ class KubeadmConfigReconciler:
             await initlock.release(self._client, scope.cluster)
             self._unlocked.add(scope.cluster.uid)
 
-    def _failed(self, step: Step, scope: Scope, error: OperatorError) -> None:
-        """Say in the conditions, and in an Event, what went wrong."""
-        status = scope.status
-        if isinstance(error, VersionUnreadableError):
-            if self._options.join_version == "control-plane":
-                status.version_unreadable(error.message)
-            if not step.finished:
-                status.generation_failed(f"Failed to determine the Kubernetes version to join with: {error.message}", error.message)
-        elif isinstance(error, CertificatesError):
-            status.certificates_failed(error, init=step is Step.INIT)
-        elif isinstance(error, InputError):
-            status.generation_failed(error.message, error.cause)
-        elif not step.finished:
-            status.generation_failed(f"Failed to create bootstrap data: {error.message}", error.message)
-        self._events.event(scope.config, "Warning", "BootstrapFailed", f"Failed while {step.value}: {error.message}")
 
-
-def _named(error: Exception) -> str:
-    """What kind of mistake it is, on one short line."""
+def _told(error: Exception) -> OperatorError:
+    """A mistake of ours is told as everything else is, on one short line; where it was made is in the log."""
+    if isinstance(error, OperatorError):
+        return error
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+    return OperatorError(f"this is a bug in slipway: {type(error).__name__}{f': {text[:200]}' if text else ''}")

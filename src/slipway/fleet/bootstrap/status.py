@@ -1,138 +1,168 @@
-"""The status of a KubeadmConfig: its conditions, in today's and in yesterday's form, and where the data is."""
+"""A reconcile of a KubeadmConfig, and what its status says of it: conditions, in today's and in yesterday's form, and where the data is.
+
+The steps of a reconcile note down what they saw and did; here, and nowhere else, that becomes the status.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from slipway.api.cluster.core import PAUSED_CONDITION, READY_CONDITION
+from slipway.api.cluster.kinds import KUBEADM_CONFIG
+from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap import version
-from slipway.fleet.contract import conditions, v1beta1conditions
-from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN, Condition
-from slipway.fleet.contract.conditionsummary import Reasons, summary
-from slipway.fleet.contract.paused import PAUSED
-from slipway.fleet.contract.v1beta1conditions import DeprecatedCondition, well
-from slipway.runtime import clock
+from slipway.fleet.bootstrap.data.discovery import EndpointUnknownError
+from slipway.fleet.bootstrap.decision import Step
+from slipway.fleet.bootstrap.tokens import Holder
+from slipway.fleet.bootstrap.version import JoinVersion, VersionUnreadableError
+from slipway.fleet.certificates import CertificatesError
+from slipway.fleet.contract import scope as contract
+from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
+from slipway.fleet.contract.status import DeprecatedCondition, well
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.certificates import CertificatesError
-    from slipway.fleet.contract.conditions import ConditionStatus
-    from slipway.fleet.contract.v1beta1conditions import Severity
+    from slipway.fleet.contract.facts import ClusterFacts, Owner
+    from slipway.fleet.contract.status import Severity, Status
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
 
-READY = "Ready"
 DATA_SECRET = "DataSecretAvailable"
 CERTIFICATES = "CertificatesAvailable"
 
-OWNED = (READY, DATA_SECRET, CERTIFICATES, PAUSED, version.CONDITION)
-OWNED_DEPRECATED = (READY, DATA_SECRET, CERTIFICATES)
+OWNED = (READY_CONDITION, DATA_SECRET, CERTIFICATES, PAUSED_CONDITION, version.CONDITION)
+OWNED_DEPRECATED = (READY_CONDITION, DATA_SECRET, CERTIFICATES)
 
-WAITING_FOR_INFRASTRUCTURE = "WaitingForClusterInfrastructure"
-WAITING_FOR_CONTROL_PLANE = "WaitingForControlPlaneAvailable"
 GENERATION_FAILED = "DataSecretGenerationFailed"
 
 _SUMMED_UP = (DATA_SECRET, CERTIFICATES)
 
 
-class Status:
-    """Changes the status of one KubeadmConfig in place."""
+class InputError(OperatorError):
+    """Something that the spec says or refers to cannot be used.  ``message`` is the condition's, ``cause`` without what it was for."""
 
-    def __init__(self, config: Manifest, now: datetime) -> None:
-        self._config = config
-        self._now = now
-        # A reconcile sets a dozen conditions, all at the same time.
-        self._stamp = clock.timestamp(now)
-        self._said: dict[str, Condition] = {}
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
 
-    def is_true(self, condition_type: str) -> bool:
-        return conditions.is_true(conditions.of(self._config), condition_type)
 
-    def paused(self, condition: Condition) -> None:
-        self._said[condition.type] = condition
-        self._put(condition)
+class Waiting(NamedTuple):
+    """What is waited for, and its word in yesterday's conditions."""
 
-    def created(self, secret_name: str) -> None:
-        """The data is there, under this name."""
-        status = self._status
-        status["dataSecretName"] = secret_name
-        status["initialization"] = {**(status.get("initialization") or {}), "dataSecretCreated": True}
-        self.data_secret_available()
+    message: str
+    reason: str
 
-    def data_secret_available(self) -> None:
-        self._set(DATA_SECRET, TRUE, "Available")
-        self._set_deprecated(well(DATA_SECRET))
 
-    def data_secret_missing(self, message: str, reason: str, severity: Severity, *, deprecated_message: str = "") -> None:
-        self._set(DATA_SECRET, FALSE, "NotAvailable", message)
-        self._set_deprecated(
-            DeprecatedCondition(type=DATA_SECRET, status=FALSE, reason=reason, severity=severity, message=deprecated_message)
+FOR_INFRASTRUCTURE = Waiting("Waiting for Cluster status.infrastructureReady to be true", "WaitingForClusterInfrastructure")
+FOR_CONTROL_PLANE = Waiting("Waiting for Cluster control plane to be initialized", "WaitingForControlPlaneAvailable")
+
+
+class Outcome(msgspec.Struct):
+    """What a reconcile saw and did."""
+
+    secret: str = ""
+    """The data is there, under this name."""
+    certificates: bool = False
+    """All that the host needs were found."""
+    version: JoinVersion | None = None
+    """What the data in the Secret is made for."""
+    note: str = ""
+    """What is to be said about that."""
+    standing: str | None = None
+    """The Secret has data, for this version if that is known, which was to be replaced."""
+    waiting: Waiting | None = None
+
+
+class Scope(contract.Scope):
+    """One reconcile of one KubeadmConfig: beside what every scope has, whom it is for, and what was seen and done."""
+
+    def __init__(self, client: AsyncClient, cache: Cache, config: Manifest, owner: Owner, cluster: ClusterFacts, now: datetime) -> None:
+        super().__init__(
+            client,
+            cache,
+            KUBEADM_CONFIG,
+            config,
+            cluster,
+            now,
+            owned_conditions=OWNED,
+            owned_deprecated_conditions=OWNED_DEPRECATED,
         )
-
-    def generation_failed(self, message: str, cause: str) -> None:
-        self.data_secret_missing(message, GENERATION_FAILED, "Warning", deprecated_message=cause)
-
-    def certificates_available(self, *, deprecated: bool = True) -> None:
-        self._set(CERTIFICATES, TRUE, "Available")
-        if deprecated:
-            self._set_deprecated(well(CERTIFICATES))
-
-    def certificates_failed(self, error: CertificatesError, *, init: bool) -> None:
-        self._set(CERTIFICATES, UNKNOWN, "InternalError", error.message)
-        reason, severity = _CERTIFICATE_REASONS[init]
-        self._set_deprecated(DeprecatedCondition(type=CERTIFICATES, status=FALSE, reason=reason, severity=severity, message=error.message))
-
-    def version_known(self, reason: str, message: str) -> None:
-        self._set(version.CONDITION, TRUE, reason, message)
-
-    def version_unreadable(self, message: str) -> None:
-        self._set(version.CONDITION, FALSE, version.UNREADABLE, message)
-
-    def version_unsaid(self) -> None:
-        """The condition belongs to the setting that the control plane's version decides."""
-        found = conditions.of(self._config)
-        self._said.pop(version.CONDITION, None)
-        if conditions.find(found, version.CONDITION) is not None:
-            self._status["conditions"] = conditions.remove(found, version.CONDITION)
-
-    def finish(self, *, succeeded: bool) -> None:
-        """Ready sums the others up; the generation counts as observed only when everything went well."""
-        for condition in self._said.values():
-            # A reconcile may bring about a new generation, and has observed that one as well.
-            self._put(self._generation(condition))
-        found = conditions.of(self._config)
-        self._put(self._generation(summary(found, READY, _SUMMED_UP, Reasons("NotReady", "ReadyUnknown", "Ready"))))
-        older = v1beta1conditions.summary(self._deprecated, _SUMMED_UP)
-        if older is not None:
-            self._set_deprecated(older)
-        if succeeded:
-            self._status["observedGeneration"] = self._config["metadata"].get("generation", 0)
+        self.owner = owner
+        self.outcome = Outcome()
 
     @property
-    def _status(self) -> Manifest:
-        status: Manifest = self._config.setdefault("status", {})
-        return status
+    def holder(self) -> Holder:
+        return Holder(self.manifest["metadata"]["uid"], self.namespace, self.name)
 
-    @property
-    def _deprecated(self) -> list[Manifest]:
-        older = (self._status.get("deprecated") or {}).get("v1beta1") or {}
-        return older.get("conditions") or []
 
-    def _set(self, condition_type: str, status: ConditionStatus, reason: str, message: str = "") -> None:
-        condition = self._said[condition_type] = Condition(type=condition_type, status=status, reason=reason, message=message)
-        self._put(self._generation(condition))
+def tell(status: Status, step: Step, outcome: Outcome, error: OperatorError | None, *, with_version: bool) -> None:
+    """Put into the status how a reconcile went; ``with_version`` where the control plane's version decides, which has a condition then."""
+    if not with_version:
+        status.remove(version.CONDITION)
+    if step.has_data:
+        # Yesterday's condition of the certificates tells of the making alone.
+        status.set(DATA_SECRET, TRUE, "Available")
+        status.set_deprecated(well(DATA_SECRET))
+        status.set(CERTIFICATES, TRUE, "Available")
+    if outcome.certificates:
+        status.set(CERTIFICATES, TRUE, "Available")
+        status.set_deprecated(well(CERTIFICATES))
+    if outcome.secret:
+        status.fields["dataSecretName"] = outcome.secret
+        status.fields["initialization"] = {**(status.fields.get("initialization") or {}), "dataSecretCreated": True}
+        status.set(DATA_SECRET, TRUE, "Available")
+        status.set_deprecated(well(DATA_SECRET))
+    if outcome.version is not None and with_version:
+        status.set(version.CONDITION, TRUE, outcome.version.reason, outcome.version.message + outcome.note)
+    waiting = outcome.waiting
+    if isinstance(error, EndpointUnknownError):
+        waiting, error = Waiting(error.message, FOR_CONTROL_PLANE.reason), None
+    if waiting is not None and not step.has_data:
+        _missing(status, waiting.message, waiting.reason, "Info")
+    if error is not None:
+        _tell_failure(status, step, outcome, error, with_version=with_version)
+    status.sum_up(READY_CONDITION, _SUMMED_UP)
+    if error is None:
+        # The generation counts as observed only when everything went well.
+        status.observed()
 
-    def _generation(self, condition: Condition) -> Condition:
-        condition.observed_generation = self._config["metadata"].get("generation", 0)
-        return condition
 
-    def _put(self, condition: Condition) -> None:
-        condition.last_transition_time = self._stamp
-        self._status["conditions"] = conditions.set_condition(conditions.of(self._config), condition, self._now)
+def _tell_failure(status: Status, step: Step, outcome: Outcome, error: OperatorError, *, with_version: bool) -> None:
+    if isinstance(error, VersionUnreadableError) and with_version:
+        status.set(version.CONDITION, FALSE, version.UNREADABLE, error.message)
+    elif outcome.standing is not None and with_version:
+        message = f"Join data is {_standing(outcome)}, and could not be rendered anew: {error.message}"
+        status.set(version.CONDITION, FALSE, version.NOT_RENDERED, message)
+    if isinstance(error, CertificatesError):
+        status.set(CERTIFICATES, UNKNOWN, "InternalError", error.message)
+        reason, severity = _CERTIFICATE_REASONS[step is Step.INIT]
+        status.set_deprecated(DeprecatedCondition(type=CERTIFICATES, status=FALSE, reason=reason, severity=severity, message=error.message))
+    if step.has_data:
+        if outcome.standing is not None:
+            status.set(DATA_SECRET, TRUE, "Available", f"The data is {_standing(outcome)}, and could not be rendered anew: {error.message}")
+        return
+    _missing(status, _explained(error), GENERATION_FAILED, "Warning", deprecated_message=getattr(error, "cause", error.message))
 
-    def _set_deprecated(self, condition: DeprecatedCondition) -> None:
-        condition.last_transition_time = self._stamp
-        deprecated = self._status.setdefault("deprecated", {}).setdefault("v1beta1", {})
-        deprecated["conditions"] = v1beta1conditions.set_deprecated(self._deprecated, condition, self._now)
+
+def _standing(outcome: Outcome) -> str:
+    return f"for Kubernetes {outcome.standing}" if outcome.standing else "as it was made before"
+
+
+def _explained(error: OperatorError) -> str:
+    if isinstance(error, InputError):
+        return error.message
+    if isinstance(error, VersionUnreadableError):
+        return f"Failed to determine the Kubernetes version to join with: {error.message}"
+    return f"Failed to create bootstrap data: {error.message}"
+
+
+def _missing(status: Status, message: str, reason: str, severity: Severity, *, deprecated_message: str = "") -> None:
+    status.set(DATA_SECRET, FALSE, "NotAvailable", message)
+    status.set_deprecated(DeprecatedCondition(type=DATA_SECRET, status=FALSE, reason=reason, severity=severity, message=deprecated_message))
 
 
 _CERTIFICATE_REASONS: dict[bool, tuple[str, Severity]] = {

@@ -178,4 +178,4 @@ def _token(secret: Manifest) -> Token:
 
 
 def _value(secret: Mapping[str, Any], key: str) -> str:
-    return b64decode((secret.get("data") or {}).get(key) or "").decode()
+    return b64decode((secret.get("data") or {}).get(key) or "").decode(errors="replace")

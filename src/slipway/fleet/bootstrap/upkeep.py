@@ -1,13 +1,12 @@
 """Looks after bootstrap data that was made: its Secret, its token, and whether it is still for the version of the control plane.
 
-Most events are about something else.  So what was found or made is remembered for a while, and an event in that time costs no request;
-the memory is a convenience and nothing is lost with it.
+Most events are about something else.  So tokens are remembered for a while, the cache has the metadata of Secrets, and an event in that
+time costs no request; the memory is a convenience and nothing is lost with it.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,76 +15,58 @@ from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.bootstrap import tokens as workloadtokens
-from slipway.fleet.bootstrap import version as controlplaneversion
+from slipway.fleet.bootstrap import version
 from slipway.fleet.bootstrap.data import discovery
-from slipway.fleet.bootstrap.data import secret as datasecret
-from slipway.fleet.bootstrap.data.secret import Rendering
+from slipway.fleet.bootstrap.data.data import KEYS, Rendering, config_reference, rendering_of
 from slipway.fleet.bootstrap.decision import data_secret_status, rendered_anew, token_discovery
 from slipway.fleet.bootstrap.tokens import Care, Holder, Token
+from slipway.fleet.contract import conditions, secrets
 from slipway.runtime.logs import fields
 from slipway.runtime.objects import DONE, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.maker import Made, Maker
     from slipway.fleet.bootstrap.options import BootstrapOptions
-    from slipway.fleet.bootstrap.scope import Scope
+    from slipway.fleet.bootstrap.status import Scope
     from slipway.fleet.bootstrap.version import ControlPlaneVersions
     from slipway.fleet.clustercache import WorkloadClusters
-    from slipway.fleet.contract.facts import Owner
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Request
 
 _log = logging.getLogger("slipway.fleet.bootstrap")
 
-ON_ITS_WAY = 30.0
-"""How long, in seconds, the cache may be behind what we wrote: after a restore of etcd it is behind for ever."""
-# How long a data Secret that nobody has read yet is believed to be as it was.
-_SECRET_BELIEVED = 300.0
-
 
 class Memory(msgspec.Struct):
-    """What is known of one KubeadmConfig since this process began."""
+    """A token of ours that may still be in the workload cluster, and when it ends, since this process began."""
 
     uid: str
     cluster: str = ""
-    written: str = ""
-    """The resourceVersion of our last write, and when that was."""
-    written_at: float = 0.0
     token: Token | None = None
-    """A token of ours that may still be in the workload cluster, and when it ends."""
-    secret_seen: float | None = None
-    rendering: Rendering = Rendering()
-
-
-def is_behind(version: str, written: str, seconds: float) -> bool:
-    """Whether a cached object is older than our last write of it, some seconds ago; versions that are no numbers are not compared."""
-    return seconds < ON_ITS_WAY and version.isdecimal() and written.isdecimal() and int(version) < int(written)
 
 
 class Upkeep:
     def __init__(
         self,
         client: AsyncClient,
+        cache: Cache,
         options: BootstrapOptions,
         maker: Maker,
         versions: ControlPlaneVersions,
         workload: WorkloadClusters,
         events: EventRecorder,
-        *,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
+        self._cache = cache
         self._options = options
         self._maker = maker
         self._versions = versions
         self._workload = workload
         self._events = events
-        self._clock = clock
         self._memory: dict[Request, Memory] = {}
 
     def recall(self, request: Request, uid: str) -> Memory:
@@ -95,37 +76,42 @@ class Upkeep:
             known = self._memory[request] = Memory(uid)
         return known
 
-    def wrote(self, memory: Memory, version: str) -> None:
-        memory.written, memory.written_at = version, self._clock()
-
-    def seconds_since_write(self, memory: Memory) -> float:
-        return self._clock() - memory.written_at
-
     async def gone(self, request: Request) -> None:
         """The KubeadmConfig is deleted: a token that no node has used has no more use."""
         known = self._memory.pop(request, None)
         if known is not None and known.token is not None:
             await self._end_token(Holder(known.uid, *request), known)
 
-    async def data_lost(self, config: Manifest, owner: Owner, memory: Memory) -> bool:
-        """Whether the data Secret is gone; where it is there, it is the KubeadmConfig's afterwards."""
+    async def data_lost(self, config: Manifest) -> bool:
+        """Whether the status names a data Secret of ours that is not there."""
         metadata = config["metadata"]
         created, name = data_secret_status(config)
-        if (created and name != metadata["name"]) or not (created or owner.data_secret_name == metadata["name"]):
+        if not created or name != metadata["name"]:
             # Not made here, or not yet.
             return False
-        if memory.secret_seen is not None and (owner.consumed or self._clock() - memory.secret_seen < _SECRET_BELIEVED):
-            return False
-        secret = await self._client.find(SECRET, metadata["name"], metadata["namespace"])
-        if secret is None:
-            return True
-        await datasecret.fix_owner(self._client, secret, config)
-        memory.secret_seen, memory.rendering = self._clock(), datasecret.rendering_of(secret)
-        return False
+        return await self._cache.get(SECRET, name, metadata["namespace"]) is None
+
+    async def adopt(self, scope: Scope) -> None:
+        """The data Secret is the KubeadmConfig's, also after a move to another management cluster."""
+        if (data_secret_status(scope.manifest)[1] or scope.owner.data_secret_name) != scope.name:
+            # Not made here.
+            return
+        owner = config_reference(scope.manifest)
+        known = await self._cache.get(SECRET, scope.name, scope.namespace)
+        if known is None or secrets.owner_of(known, owner):
+            return
+        written = await secrets.adopt(self._client, scope.name, scope.namespace, owner, KEYS)
+        if written is not None:
+            self._cache.wrote(SECRET, written)
+
+    async def _rendering(self, scope: Scope) -> Rendering:
+        """What the data in the Secret was rendered with."""
+        known = await self._cache.get(SECRET, scope.name, scope.namespace)
+        return Rendering() if known is None else rendering_of(known.metadata.annotations)
 
     async def refresh(self, scope: Scope, memory: Memory) -> Result:
         """While no node has used the token, it must not end."""
-        text = token_discovery(scope.config).get("token") or ""
+        text = token_discovery(scope.manifest).get("token") or ""
         if not text:
             return await self._outdated(scope, memory)
         if not self._believed(memory, text, scope.now, rotate=False):
@@ -138,7 +124,7 @@ class Upkeep:
 
     async def rotate(self, scope: Scope, memory: Memory) -> Result:
         """A pool whose nodes have joined gets a new token before the old one is too old for the next node."""
-        text = token_discovery(scope.config).get("token") or ""
+        text = token_discovery(scope.manifest).get("token") or ""
         if not self._believed(memory, text, scope.now, rotate=True):
             async with self._workload.client(scope.cluster.namespace, scope.cluster.name) as client:
                 token = await workloadtokens.find(client, text)
@@ -155,8 +141,6 @@ class Upkeep:
 
     def made(self, scope: Scope, memory: Memory, made: Made) -> Result:
         """New data was stored."""
-        if made.stored:
-            memory.secret_seen, memory.rendering = self._clock(), made.rendering
         if made.token is not None:
             self._remember(scope, memory, made.token)
         return Result(made.requeue_after)
@@ -164,28 +148,30 @@ class Upkeep:
     async def _outdated(self, scope: Scope, memory: Memory) -> Result:
         """Render the data anew where the control plane has changed and no host has used the data."""
         again = Result(workloadtokens.check_interval(self._options.token_ttl).total_seconds())
-        before = memory.rendering.control_plane_version
+        rendering = await self._rendering(scope)
+        before = rendering.control_plane_version
         if not before or scope.owner.consumed or scope.owner.control_plane or scope.cluster.deleting:
             return again
-        if not (token_discovery(scope.config).get("token") or "").startswith(memory.rendering.token_id):
+        if not (token_discovery(scope.manifest).get("token") or "").startswith(rendering.token_id):
             # A rotation that was killed between its token and its data.
-            return self.made(scope, memory, await self._maker.join_worker(scope))
+            return await self._render(scope, memory, before)
         current = await self._versions.last_known(scope.cluster)
         if not rendered_anew(before, current, scope.owner):
-            await self._say_version_again(scope, current)
+            if not conditions.is_true(conditions.of(scope.manifest), version.CONDITION):
+                # After the version could not be read, the condition is true again; else it keeps what it says of the last rendering.
+                scope.outcome.version = await self._maker.join_version(scope, current)
             return again
         note = f"; rendered anew, as the control plane had {before} before and no host had used the data yet"
-        result = self.made(scope, memory, await self._maker.join_worker(scope, note=note))
+        result = await self._render(scope, memory, before, note)
         message = f"The control plane changed from {before} to {current}: bootstrap data was rendered anew"
-        self._events.event(scope.config, "Normal", "BootstrapDataRenderedAnew", message)
+        self._events.event(scope.manifest, "Normal", "BootstrapDataRenderedAnew", message)
         _log.info("Rendered the bootstrap data anew", extra=fields(before=before, now=current))
         return result
 
-    async def _say_version_again(self, scope: Scope, current: str) -> None:
-        """After the version could not be read, the condition is true again; otherwise it keeps what it says of the last rendering."""
-        if self._options.join_version == "control-plane" and not scope.status.is_true(controlplaneversion.CONDITION):
-            version = await self._maker.join_version(scope, current)
-            scope.status.version_known(version.reason, version.message)
+    async def _render(self, scope: Scope, memory: Memory, before: str, note: str = "") -> Result:
+        """New data in the place of that which was made for ``before``."""
+        scope.outcome.standing = before
+        return self.made(scope, memory, await self._maker.join_worker(scope, note=note))
 
     async def _extended(self, scope: Scope, text: str) -> Token | None:
         """The token with a life before it; None for one that a pool has to replace."""
@@ -203,7 +189,7 @@ class Upkeep:
             # It ended while nobody looked after it.  A host may have it in its data, so it must be the same one.
             token = await workloadtokens.restore(client, holder, text, ttl, scope.now)
         self._events.event(
-            scope.config, "Normal", "BootstrapTokenRestored", f"The bootstrap token {token.token_id} had ended and is valid again"
+            scope.manifest, "Normal", "BootstrapTokenRestored", f"The bootstrap token {token.token_id} had ended and is valid again"
         )
         return token
 
@@ -212,7 +198,8 @@ class Upkeep:
         token = await self._maker.new_token(scope, previous.partition(".")[0])
         join = scope.section("joinConfiguration")
         scope.set_section("joinConfiguration", {**join, "discovery": discovery.with_token(join.get("discovery") or {}, token.text)})
-        result = self.made(scope, memory, await self._maker.join_worker(scope))
+        before = (await self._rendering(scope)).control_plane_version
+        result = await self._render(scope, memory, before)
         self._remember(scope, memory, token)
         _log.info("Replaced the bootstrap token of the pool", extra=fields(token=token.token_id))
         return result

@@ -6,21 +6,20 @@ names, and not from the Machine, which may be older.  Where that object cannot b
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONTROL_PLANE, Kind
+from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
-from slipway.kube.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
+    from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.options import JoinVersionSource
-    from slipway.fleet.contract.facts import ClusterFacts, ControlPlaneReference
-    from slipway.kube.aio import AsyncClient
-    from slipway.runtime.cache.cache import Cache
+    from slipway.fleet.contract.facts import ClusterFacts
+    from slipway.fleet.contract.references import References
 
 VERSION_FILE = "/run/cluster-api/kubeadm-version/version"
 
@@ -28,15 +27,10 @@ CONDITION = "ControlPlaneKubernetesVersionAvailable"
 FROM_CONTROL_PLANE = "VersionFromControlPlane"
 FROM_MACHINE = "VersionFromMachine"
 UNREADABLE = "ControlPlaneVersionUnreadable"
+NOT_RENDERED = "RenderingFailed"
 
 WATCHABLE = frozenset({(KUBEADM_CONTROL_PLANE.group, KUBEADM_CONTROL_PLANE.kind)})
 """Control planes whose changes are watched.  Others are read now and then: permission to watch them is not ours to take."""
-
-# The contracts whose objects we understand, the best one first.
-_CONTRACTS = ("cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1")
-_API_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
-_STABILITY = {"alpha": 0, "beta": 1, None: 2}
-_PARTS = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?")
 
 
 class VersionUnreadableError(OperatorError):
@@ -58,17 +52,11 @@ class JoinVersion(NamedTuple):
 
 
 def normalized(text: str) -> str:
-    """``v`` and a whole semantic version: 1.35 is v1.35.0.  As tolerant as the semver library of Cluster API."""
-    match = _PARTS.fullmatch(text.strip().removeprefix("v"))
-    if match is None:
-        raise ValueError(f'could not parse "{text}" as version: a semantic version such as v1.35.4 is wanted')
-    numbers = ".".join(str(int(number or "0")) for number in match.groups()[:3])
-    return f"v{Version.parse(numbers + (match[4] or ''))}"
+    """``v`` and a whole semantic version: 1.35 is v1.35.0."""
+    return f"v{Version.tolerant(text)}"
 
 
-def choose(
-    source: JoinVersionSource, reference: ControlPlaneReference | None, control_plane: str, machine: str, owner_kind: str
-) -> JoinVersion:
+def choose(source: JoinVersionSource, reference: Reference | None, control_plane: str, machine: str, owner_kind: str) -> JoinVersion:
     """The version of a joining worker.  ``control_plane`` is empty where there is no control-plane object or it has no version."""
     if source == "machine" or not control_plane:
         try:
@@ -109,87 +97,30 @@ def template_data(join_version: str, control_plane: str) -> dict[str, Any]:
     return data
 
 
-def contract_version(labels: Mapping[str, str], crd: str) -> str:
-    """The API version of a CRD that fulfils the newest contract that we know."""
-    for contract in _CONTRACTS:
-        versions = [version for version in (labels.get(contract) or "").split("_") if version]
-        if versions:
-            return max(versions, key=_precedence)
-    raise VersionUnreadableError(
-        f"the CustomResourceDefinition {crd} says by no label which of its versions fulfil the contract of Cluster API: "
-        f"one of {', '.join(_CONTRACTS)} is wanted"
-    )
-
-
-def crd_name(group: str, kind: str) -> str:
-    """How the contract names CRDs: by the plural of their kind."""
-    plural = kind.lower()
-    if plural.endswith("y") and plural[-2:-1] not in "aeiou":
-        plural = f"{plural[:-1]}ies"
-    elif plural.endswith(("s", "x", "z", "ch", "sh")):
-        plural += "es"
-    else:
-        plural += "s"
-    return f"{plural}.{group}"
-
-
 class ControlPlaneVersions:
-    """Reads versions of control planes.  Which API version to ask for is remembered.
+    """Reads versions of control planes."""
 
-    ``watch`` is called once for every kind that can be watched: its CRD need not be there before a Cluster refers to it.
-    """
-
-    def __init__(self, client: AsyncClient, cache: Cache, watch: Callable[[Kind], None]) -> None:
-        self._client = client
-        self._cache = cache
-        self._watch = watch
-        self._kinds: dict[tuple[str, str], Kind] = {}
-        self._watched: set[Kind] = set()
+    def __init__(self, references: References) -> None:
+        self._references = references
 
     async def read(self, cluster: ClusterFacts) -> str:
         """The version, normalized, from the API server; empty where the cluster has no control-plane object or that has no version."""
+        return await self._version(cluster, self._references.read)
+
+    async def last_known(self, cluster: ClusterFacts) -> str:
+        """The version as the watch has it, where there is one; for data that is there, that is soon enough."""
+        return await self._version(cluster, self._references.last_known)
+
+    async def _version(self, cluster: ClusterFacts, read: Callable[[Reference, str], Awaitable[Manifest]]) -> str:
         reference = cluster.control_plane_ref
         if reference is None:
             return ""
         where = f"{reference.kind} {cluster.namespace}/{reference.name}"
         try:
-            manifest = await self._object(reference, cluster.namespace)
+            manifest = await read(reference, cluster.namespace)
         except OperatorError as error:
             raise VersionUnreadableError(f"failed to read control plane version from {where}: {error}") from error
         return version_of(manifest, where)
-
-    async def last_known(self, cluster: ClusterFacts) -> str:
-        """The version as the watch has it, where there is one; for data that is there, that is soon enough."""
-        reference = cluster.control_plane_ref
-        kind = None if reference is None else self._kinds.get((reference.api_group, reference.kind))
-        if reference is None or kind not in self._watched or kind is None or not self._cache.informer(kind).synced.is_set():
-            return await self.read(cluster)
-        known = await self._cache.get(kind, reference.name, cluster.namespace)
-        return await self.read(cluster) if known is None else version_of(known.content(), f"{reference.kind} {known.request}")
-
-    async def kind(self, reference: ControlPlaneReference) -> Kind:
-        """The kind that a reference means, in the version of the contract."""
-        known = self._kinds.get((reference.api_group, reference.kind))
-        if known is None:
-            name = crd_name(reference.api_group, reference.kind)
-            crd = await self._client.get(CUSTOM_RESOURCE_DEFINITION, name)
-            version = contract_version(crd["metadata"].get("labels") or {}, name)
-            spec = crd["spec"]
-            known = Kind(reference.api_group, version, reference.kind, spec["names"]["plural"], spec.get("scope") != "Cluster")
-            self._kinds[reference.api_group, reference.kind] = known
-        if known not in self._watched and (known.group, known.kind) in WATCHABLE:
-            self._watched.add(known)
-            self._watch(known)
-        return known
-
-    async def _object(self, reference: ControlPlaneReference, namespace: str) -> Mapping[str, Any]:
-        kind = await self.kind(reference)
-        try:
-            return await self._client.get(kind, reference.name, namespace)
-        except NotFoundError:
-            # Or the version that was asked for is served no more.
-            del self._kinds[reference.api_group, reference.kind]
-            raise
 
 
 def version_of(control_plane: Mapping[str, Any], where: str) -> str:
@@ -203,11 +134,3 @@ def version_of(control_plane: Mapping[str, Any], where: str) -> str:
         return normalized(version)
     except ValueError as error:
         raise VersionUnreadableError(f'failed to parse control plane version "{version}" of {where}: {error}') from None
-
-
-def _precedence(version: str) -> tuple[int, int, int, str]:
-    """Stable versions before beta ones before alpha ones, then by number, as Kubernetes orders them; other names come last."""
-    match = _API_VERSION.fullmatch(version)
-    if match is None:
-        return -1, 0, 0, version
-    return _STABILITY[match[2]], int(match[1]), int(match[3] or 0), ""

@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.cluster.bootstrap import IGNITION, KubeadmConfigSpec, KubeadmConfigTemplate
+from slipway.api.cluster.bootstrap import IGNITION, KubeadmConfig, KubeadmConfigTemplate
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
-from slipway.api.cluster.meta import decode, manifest
+from slipway.api.cluster.meta import ObjectMeta, decode, manifest
+from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.fieldpath import Fault, FieldError, Fields, Path, forbidden, invalid, quoted, required
 from slipway.api.machinery.gotemplate import Template, TemplateError
 from slipway.api.machinery.gotemplate.errors import NoValueError, shortened
 from slipway.api.machinery.labels import validate_annotations, validate_labels
+from slipway.credentials import tokens
 from slipway.fleet.bootstrap.data import files
 from slipway.runtime.webhook.admission import Defaulter, Problem, Validator, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from slipway.api.cluster.bootstrap import File, FileSource, PasswdSource
+    from slipway.api.cluster.bootstrap import File, FileSource, KubeadmConfigSpec, PasswdSource
     from slipway.api.cluster.meta import Type
     from slipway.api.machinery.objects import Manifest
     from slipway.runtime.webhook.admission import AdmissionRequest
@@ -53,13 +55,12 @@ def webhooks() -> list[Validator | Defaulter]:
 
 def validate(new: Manifest, old: Manifest | None, deadline: float | None = None) -> list[FieldError]:
     """What is wrong with a KubeadmConfig or a KubeadmConfigTemplate.  Templates that ``old`` had already are not looked at again."""
-    path, spec = _spec(new)
-    _, before = _spec(old or {"kind": new.get("kind")})
     try:
-        found = validate_spec(decode(spec, KubeadmConfigSpec), path)
-        metadata = decode(new, KubeadmConfigTemplate).spec.template.metadata if new.get("kind") == KUBEADM_CONFIG_TEMPLATE.kind else None
+        found, metadata = _rule_errors(new)
     except msgspec.ValidationError as error:
-        return [invalid(path, "", str(error))]
+        return [invalid(Path("spec"), "", str(error))]
+    path, spec = _spec(new)
+    _, before = _spec(old) if old is not None and _is_readable(old) else (path, {})
     found += _template_errors(spec.get("files") or [], before.get("files") or [], path, deadline)
     if metadata is not None:
         place = Path("spec", "template", "metadata")
@@ -68,12 +69,30 @@ def validate(new: Manifest, old: Manifest | None, deadline: float | None = None)
     return found
 
 
+def _rule_errors(new: Manifest) -> tuple[list[FieldError], ObjectMeta | None]:
+    """What the rules find in an object of either kind, and the metadata of a template's objects."""
+    path = _path(new)
+    if new.get("kind") != KUBEADM_CONFIG_TEMPLATE.kind:
+        return validate_spec(decode(new, KubeadmConfig).spec, path), None
+    template = decode(new, KubeadmConfigTemplate).spec.template
+    return validate_spec(template.spec, path), template.metadata
+
+
+def _is_readable(obj: Manifest) -> bool:
+    try:
+        decode(obj, KubeadmConfigTemplate if obj.get("kind") == KUBEADM_CONFIG_TEMPLATE.kind else KubeadmConfig)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def validate_spec(spec: KubeadmConfigSpec, path: Path) -> list[FieldError]:
     """The rules of Cluster API for a KubeadmConfigSpec, wherever it is."""
     return [
         *_file_errors(spec, path.child("files")),
         *_user_errors(spec, path.child("users")),
         *_ignition_errors(spec, path),
+        *_token_errors(spec, path.child("initConfiguration", "bootstrapTokens")),
         *_disk_errors(spec, path.child("diskSetup", "partitions")),
         *_discovery_errors(spec, path.child("joinConfiguration", "discovery", "file", "kubeconfig", "user")),
     ]
@@ -119,23 +138,33 @@ def _verdict(request: AdmissionRequest) -> Verdict:
         return Verdict()
     deadline = monotonic() + files.SECONDS
     found = validate(request.object, request.old, deadline)
-    path, spec = _spec(request.object)
     problems = [Problem(str(error.path), _REASONS[error.fault], str(error)) for error in found]
-    return Verdict(problems, () if problems else template_warnings(spec.get("files") or [], path, deadline))
+    if problems:
+        return Verdict(problems)
+    path, spec = _spec(request.object)
+    return Verdict(warnings=template_warnings(spec.get("files") or [], path, deadline))
 
 
 def _defaulted(request: AdmissionRequest) -> Manifest:
     obj = request.object or {}
-    annotations = (obj.get("metadata") or {}).get("annotations") or {}
-    return default(obj) if request.dry_run and TOPOLOGY_DRY_RUN in annotations else obj
+    try:
+        metadata = msgspec.convert(obj.get("metadata") or {}, ObjectMeta)
+        decode(obj, KubeadmConfigTemplate)
+    except msgspec.ValidationError as error:
+        raise OperatorError(f"the object is not a valid {KUBEADM_CONFIG_TEMPLATE.kind}: {error}") from None
+    return default(obj) if request.dry_run and TOPOLOGY_DRY_RUN in metadata.annotations else obj
 
 
 def _spec(obj: Manifest) -> tuple[Path, Manifest]:
     """The KubeadmConfigSpec in an object of either kind, and where it is."""
     spec: Manifest = obj.get("spec") or {}
-    if obj.get("kind") != KUBEADM_CONFIG_TEMPLATE.kind:
-        return Path("spec"), spec
-    return Path("spec", "template", "spec"), (spec.get("template") or {}).get("spec") or {}
+    if obj.get("kind") == KUBEADM_CONFIG_TEMPLATE.kind:
+        spec = (spec.get("template") or {}).get("spec") or {}
+    return _path(obj), spec
+
+
+def _path(obj: Manifest) -> Path:
+    return Path("spec", "template", "spec") if obj.get("kind") == KUBEADM_CONFIG_TEMPLATE.kind else Path("spec")
 
 
 # Templates.
@@ -269,6 +298,15 @@ def _disk_errors(spec: KubeadmConfigSpec, path: Path) -> list[FieldError]:
         invalid(path.index(position).child("diskLayout"), total, "the sum of all partition percentages must not be greater than 100")
         for position, total in enumerate(sums)
         if total > _WHOLE
+    ]
+
+
+def _token_errors(spec: KubeadmConfigSpec, path: Path) -> list[FieldError]:
+    """Upstream's type of a token cannot hold another text."""
+    return [
+        invalid(path.index(position).child("token"), given.token, f"the bootstrap token was not of the form {quoted(tokens.PATTERN)}")
+        for position, given in enumerate(spec.init_configuration.bootstrap_tokens)
+        if not tokens.is_token(given.token)
     ]
 
 

@@ -1,22 +1,28 @@
-"""Whom a KubeadmConfig works for: its Machine or MachinePool and their Cluster, as the few facts that decisions need.
+"""The few facts that decisions need of a Cluster, and of the Machine or MachinePool that an object of a provider works for.
 
-Values are read from plain manifests; a field of another type than the API's counts as absent.
+They are read from the types of :mod:`slipway.api.cluster.core`; what changes of an object beside them concerns no provider.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from slipway.api.cluster import core
 from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_POOL
+from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+    from typing import Any, TypeVar
 
     from slipway.api.cluster.kinds import Kind
-    from slipway.runtime.objects import OwnerReference
+    from slipway.api.cluster.meta import ContractVersionedObjectReference, Type
+    from slipway.api.machinery.objects import Manifest
+    from slipway.runtime.objects import Object, OwnerReference
 
-CLUSTER_NAME_LABEL = "cluster.x-k8s.io/cluster-name"
-CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
+    T = TypeVar("T", bound=Type)
 
 _OWNER_KINDS = {MACHINE.kind: MACHINE, MACHINE_POOL.kind: MACHINE_POOL}
 
@@ -42,6 +48,8 @@ class Owner(NamedTuple):
     """A Machine has its Node; a MachinePool has as many Nodes as replicas."""
     provisioned: bool = False
     """The infrastructure has made the host, so the data has been taken."""
+    config_ref: ContractVersionedObjectReference | None = None
+    """The bootstrap configuration that it boots with."""
 
     @property
     def is_pool(self) -> bool:
@@ -53,24 +61,17 @@ class Owner(NamedTuple):
         return not self.is_pool and (self.joined or self.provisioned)
 
 
-class ControlPlaneReference(NamedTuple):
-    """Cluster.spec.controlPlaneRef: a group and a kind, whose version the CRD's contract label gives."""
-
-    api_group: str
-    kind: str
-    name: str
-
-
 class ClusterFacts(NamedTuple):
-    """What bootstrap data depends on in a Cluster."""
+    """What providers depend on in a Cluster."""
 
     namespace: str
     name: str
     uid: str = ""
+    paused: bool = False
     deleting: bool = False
     infrastructure_provisioned: bool = False
     control_plane_initialized: bool = False
-    control_plane_ref: ControlPlaneReference | None = None
+    control_plane_ref: ContractVersionedObjectReference | None = None
     endpoint: str = ""
     """host:port of the API server; empty while it is not known."""
     service_domain: str = ""
@@ -87,77 +88,68 @@ def owner_link(references: Iterable[OwnerReference]) -> OwnerLink | None:
     return None
 
 
-def owner_from(kind: Kind, manifest: Mapping[str, Any]) -> Owner:
-    metadata, spec, status = manifest["metadata"], _section(manifest, "spec"), _section(manifest, "status")
-    # A pool has the fields of its machines in a template.
-    machine = spec if kind is MACHINE else _section(_section(spec, "template"), "spec")
+def read(found: Object, into: type[T]) -> T:
+    """A cached object as a type; a sentence where the API server has taken in something else."""
+    try:
+        return found.decode(into)
+    except msgspec.ValidationError as error:
+        raise OperatorError(f"the {found.kind.kind} {found.request} cannot be read: {error}") from None
+
+
+def owner_from(found: Object) -> Owner:
+    """The facts of a Machine or a MachinePool."""
+    if found.kind == MACHINE:
+        machine = read(found, core.Machine)
+        spec, cluster_name, initialization = machine.spec, machine.spec.cluster_name, machine.status.initialization
+        joined = bool(machine.status.node_ref.name)
+    else:
+        pool = read(found, core.MachinePool)
+        spec, cluster_name, initialization = pool.spec.template.spec, pool.spec.cluster_name, pool.status.initialization
+        joined = len(pool.status.node_refs) == (1 if pool.spec.replicas is None else pool.spec.replicas)
     return Owner(
-        kind=kind.kind,
-        namespace=metadata.get("namespace", ""),
-        name=metadata["name"],
-        cluster_name=_text(spec, "clusterName"),
-        version=_text(machine, "version"),
-        data_secret_name=_text(_section(machine, "bootstrap"), "dataSecretName"),
-        control_plane=kind is MACHINE and CONTROL_PLANE_LABEL in (metadata.get("labels") or {}),
-        joined=bool(status.get("nodeRef")) if kind is MACHINE else len(status.get("nodeRefs") or ()) == _replicas(spec),
-        provisioned=_section(status, "initialization").get("infrastructureProvisioned") is True,
+        kind=found.kind.kind,
+        namespace=found.namespace,
+        name=found.name,
+        cluster_name=cluster_name,
+        version=spec.version,
+        data_secret_name=spec.bootstrap.data_secret_name or "",
+        control_plane=found.kind == MACHINE and core.CONTROL_PLANE_LABEL in found.metadata.labels,
+        joined=joined,
+        provisioned=initialization.infrastructure_provisioned is True,
+        config_ref=spec.bootstrap.config_ref if spec.bootstrap.config_ref.name else None,
     )
 
 
-def cluster_from(manifest: Mapping[str, Any]) -> ClusterFacts:
-    metadata, spec, status = manifest["metadata"], _section(manifest, "spec"), _section(manifest, "status")
-    network = _section(spec, "clusterNetwork")
+def cluster_from(found: Object) -> ClusterFacts:
+    cluster = read(found, core.Cluster)
+    spec, network, endpoint = cluster.spec, cluster.spec.cluster_network, cluster.spec.control_plane_endpoint
+    initialized = core.CONTROL_PLANE_INITIALIZED_CONDITION
     return ClusterFacts(
-        namespace=metadata.get("namespace", ""),
-        name=metadata["name"],
-        uid=metadata.get("uid", ""),
-        deleting=bool(metadata.get("deletionTimestamp")),
-        infrastructure_provisioned=_section(status, "initialization").get("infrastructureProvisioned") is True,
-        control_plane_initialized=_condition(status, "ControlPlaneInitialized") == "True",
-        control_plane_ref=_control_plane_ref(_section(spec, "controlPlaneRef")),
-        endpoint=_endpoint(_section(spec, "controlPlaneEndpoint")),
-        service_domain=_text(network, "serviceDomain"),
-        service_subnet=_blocks(network, "services"),
-        pod_subnet=_blocks(network, "pods"),
+        namespace=found.namespace,
+        name=found.name,
+        uid=found.metadata.uid,
+        paused=spec.paused is True,
+        deleting=found.metadata.deletion_timestamp is not None,
+        infrastructure_provisioned=cluster.status.initialization.infrastructure_provisioned is True,
+        control_plane_initialized=any(one.type == initialized and one.status == "True" for one in cluster.status.conditions),
+        control_plane_ref=spec.control_plane_ref if spec.control_plane_ref.name else None,
+        endpoint=str(endpoint) if endpoint.host and endpoint.port else "",
+        service_domain=network.service_domain,
+        service_subnet=str(network.services),
+        pod_subnet=str(network.pods),
     )
+
+
+def paused_by(cluster: ClusterFacts | None, manifest: Manifest) -> list[str]:
+    """Why an object is to be left alone, in the words of Cluster API's providers: its Cluster is paused, or it is by its annotation."""
+    causes = []
+    if cluster is not None and cluster.paused:
+        causes.append("Cluster spec.paused is set to true")
+    if core.PAUSED_ANNOTATION in (manifest["metadata"].get("annotations") or {}):
+        causes.append(f"{manifest.get('kind') or 'Object'} has the {core.PAUSED_ANNOTATION} annotation")
+    return causes
 
 
 def cluster_reference(cluster: ClusterFacts) -> dict[str, Any]:
     """The owner reference of what belongs to the cluster as a whole."""
     return {"apiVersion": CLUSTER.api_version, "kind": CLUSTER.kind, "name": cluster.name, "uid": cluster.uid}
-
-
-def _section(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = manifest.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(section: Mapping[str, Any], name: str) -> str:
-    found = section.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def _replicas(spec: Mapping[str, Any]) -> int:
-    replicas = spec.get("replicas")
-    return replicas if isinstance(replicas, int) else 1
-
-
-def _condition(status: Mapping[str, Any], name: str) -> str:
-    return next((str(condition.get("status")) for condition in status.get("conditions") or () if condition.get("type") == name), "")
-
-
-def _control_plane_ref(reference: Mapping[str, Any]) -> ControlPlaneReference | None:
-    if not _text(reference, "name"):
-        return None
-    return ControlPlaneReference(_text(reference, "apiGroup"), _text(reference, "kind"), _text(reference, "name"))
-
-
-def _endpoint(endpoint: Mapping[str, Any]) -> str:
-    host, port = _text(endpoint, "host"), endpoint.get("port")
-    if not host or not port:
-        return ""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _blocks(network: Mapping[str, Any], name: str) -> str:
-    return ",".join(_section(network, name).get("cidrBlocks") or ())

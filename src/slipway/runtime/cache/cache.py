@@ -1,13 +1,14 @@
 """Local reads: one informer for each kind that somebody asked about, shared by all who do.
 
 What is read here may be a moment old; what is written with a resource version that is too old is refused by the server, and the
-reconcile is run again.
+reconcile is run again.  Who tells the cache what it wrote can ask whether that has come back yet.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.runtime.cache.informer import RESYNC, SILENCE, Informer, Scope
@@ -16,13 +17,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.metrics import Metrics
     from slipway.runtime.objects import Object
 
+ON_ITS_WAY = 30.0
+"""How long, in seconds, the cache may be behind what we wrote: after a restore of etcd it is behind for ever."""
+# So many writes are remembered before those that have come back are looked for.
+_WRITES = 1000
+
 
 class NotSyncedError(OperatorError):
     """The objects of a kind cannot be read, since the server has not given the list of them."""
+
+
+class _Write(NamedTuple):
+    version: str
+    at: float
 
 
 class Cache:
@@ -37,6 +49,7 @@ class Cache:
         silence: float = SILENCE,
         sync_timeout: float = 30.0,
         metrics: Metrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._namespace = namespace
@@ -44,7 +57,9 @@ class Cache:
         self._metrics = metrics
         self._informers: dict[Scope, Informer] = {}
         self._tasks: dict[Scope, asyncio.Task[None]] = {}
-        self._labels: dict[Kind, str] = {}
+        self._restrictions: dict[Kind, tuple[str, bool]] = {}
+        self._clock = clock
+        self._writes: dict[tuple[Kind, str, str], _Write] = {}
         self._indices: dict[Kind, dict[str, Callable[[Object], Iterable[str]]]] = {}
         self._broken: asyncio.Future[None] | None = None
         self._closed = False
@@ -53,11 +68,13 @@ class Cache:
     def informers(self) -> list[Informer]:
         return list(self._informers.values())
 
-    def restrict(self, kind: Kind, *, labels: str) -> None:
-        """Keep only the objects of the kind that a label selector chooses; to be said before the first use."""
-        if any(scope.kind == kind for scope in self._informers):
+    def restrict(self, kind: Kind, *, labels: str = "", metadata_only: bool = False) -> None:
+        """Keep only the objects of the kind that a label selector chooses, or their metadata alone; to be said before the first use."""
+        if self._restrictions.get(kind) == (labels, metadata_only):
+            return
+        if kind in self._restrictions or any(scope.kind == kind for scope in self._informers):
             raise ValueError(f"{kind.plural} are cached already: what of them is cached must be said before")
-        self._labels[kind] = labels
+        self._restrictions[kind] = labels, metadata_only
 
     def add_index(self, kind: Kind, name: str, keys: Callable[[Object], Iterable[str]]) -> None:
         """Let ``list`` find objects by what ``keys`` gives for them."""
@@ -72,7 +89,8 @@ class Cache:
     def informer(self, kind: Kind, *, namespace: str = "", labels: str = "") -> Informer:
         """The informer of a kind, started when it is the first time; a namespace or a selector of its own makes it another one."""
         within = namespace or self._namespace if kind.namespaced else ""
-        scope = Scope(kind, within, labels or self._labels.get(kind, ""))
+        default, metadata_only = self._restrictions.get(kind, ("", False))
+        scope = Scope(kind, within, labels or default, metadata_only)
         found = self._informers.get(scope)
         if found is None:
             if self._closed:
@@ -104,10 +122,40 @@ class Cache:
             found = [known for known in found if labels.items() <= known.metadata.labels.items()]
         return found
 
+    def wrote(self, kind: Kind, manifest: Manifest) -> None:
+        """Remember what the server gave back for a write of ours."""
+        if len(self._writes) >= _WRITES:
+            self._writes = {place: write for place, write in self._writes.items() if self._is_coming(place, write)}
+        metadata = manifest["metadata"]
+        place = kind, metadata.get("namespace", ""), metadata["name"]
+        self._writes[place] = _Write(metadata["resourceVersion"], self._clock())
+
+    def is_behind(self, kind: Kind, name: str, namespace: str = "") -> bool:
+        """Whether our last write of the object is not here yet; when it comes, there is an event."""
+        place = kind, namespace, name
+        write = self._writes.get(place)
+        if write is None:
+            return False
+        if self._is_coming(place, write):
+            return True
+        del self._writes[place]
+        return False
+
+    def _is_coming(self, place: tuple[Kind, str, str], write: _Write) -> bool:
+        kind, namespace, name = place
+        informer = self.informer(kind)
+        known = informer.store.get(name, namespace)
+        seconds = self._clock() - write.at
+        # What was deleted since is not here, and the watch has told of more than our write.
+        return all(behind(seen, write.version, seconds) for seen in (known.metadata.resource_version if known else "0", informer.version))
+
     async def wait_for_sync(self) -> None:
-        """Wait until every informer that was started has its list, however long that takes."""
+        """Wait until every informer that was started has its list, however long that takes, or knows why it has not.
+
+        Who reads a kind that cannot be listed is told so; those who do not need it can go on.
+        """
         for informer in self.informers:
-            await informer.synced.wait()
+            await informer.tried.wait()
 
     async def broken(self) -> None:
         """Wait for ever, unless an informer ends by itself, which only an error of this program does: then raise it."""
@@ -134,10 +182,12 @@ class Cache:
         if not informer.synced.is_set():
             try:
                 async with asyncio.timeout(self._sync_timeout):
-                    await informer.synced.wait()
+                    await informer.tried.wait()
             except TimeoutError:
-                why = informer.error or "the server has not answered yet"
+                why = "the server has not answered yet"
                 raise NotSyncedError(f"{informer.scope} could not be listed within {self._sync_timeout:g}s: {why}") from None
+            if not informer.synced.is_set():
+                raise NotSyncedError(f"{informer.scope} could not be listed: {informer.error}")
         return informer
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -145,3 +195,8 @@ class Cache:
             return
         error = task.exception()
         self._broken.set_exception(error if error is not None else RuntimeError(f"the {task.get_name()} ended"))
+
+
+def behind(version: str, written: str, seconds: float) -> bool:
+    """Whether what was seen is older than what we wrote some seconds ago; versions that are no numbers are not compared."""
+    return seconds < ON_ITS_WAY and version.isdecimal() and written.isdecimal() and int(version) < int(written)

@@ -49,6 +49,8 @@ class Scope(NamedTuple):
     kind: Kind
     namespace: str = ""
     labels: str = ""
+    metadata_only: bool = False
+    """Of each object its metadata alone is asked for and kept."""
 
     def __str__(self) -> str:
         where = f" in the namespace {self.namespace}" if self.namespace else ""
@@ -70,10 +72,10 @@ class Informer:
         self.scope = scope
         self.store = Store()
         self.synced = asyncio.Event()
+        self.tried = asyncio.Event()
+        """The list is here, or it is known why it is not."""
         self.error = ""
         """What is wrong at present; empty while a watch is open."""
-        self.absent = False
-        """The server does not know the kind (yet)."""
         self._client = client
         self._resync_every = resync
         self._silence = silence
@@ -81,7 +83,13 @@ class Informer:
         self._backoff = backoff if backoff is not None else Backoff()
         self._handlers: tuple[Handler, ...] = ()
         self._version = ""
+        """Where the watch goes on from; empty when everything is to be listed."""
         self._metrics = _InformerMetrics(metrics, self) if metrics is not None else None
+
+    @property
+    def version(self) -> str:
+        """The resource version up to which changes have been seen; 0 where that is not known."""
+        return self._version or "0"
 
     def add_handler(self, handler: Handler) -> Callable[[], None]:
         """Tell the handler of every change, as (old, new), and at once of what is there; what this gives ends that.
@@ -122,8 +130,7 @@ class Informer:
                 delay = self._backoff.next()
                 if isinstance(error, NotFoundError) and not self._version:
                     # There is no such kind, so there are no objects of it: who asks gets that answer, and the kind may come yet.
-                    self.absent = True
-                    self.synced.set()
+                    self._synced()
                 self._failed(error, delay, logging.WARNING)
                 if not is_transient(error) or self._backoff.failures >= _RESUMES:
                     self._version = ""
@@ -135,7 +142,14 @@ class Informer:
         token = ""
         while True:
             try:
-                page = await self._client.list_page(scope.kind, scope.namespace, labels=scope.labels, limit=limit, continue_token=token)
+                page = await self._client.list_page(
+                    scope.kind,
+                    scope.namespace,
+                    labels=scope.labels,
+                    limit=limit,
+                    continue_token=token,
+                    metadata_only=scope.metadata_only,
+                )
             except GoneError:
                 if not token:
                     raise
@@ -153,8 +167,7 @@ class Informer:
         for gone in self.store.missing(seen):
             self._remove(gone)
         self._version = page.resource_version
-        self.absent = False
-        self.synced.set()
+        self._synced()
         if self._metrics is not None:
             self._metrics.listed()
         _log.debug("Listed", extra=fields(resource=str(scope), objects=len(self.store), resourceVersion=self._version))
@@ -168,6 +181,7 @@ class Informer:
             resource_version=self._version,
             timeout_seconds=random.randint(*_WATCH_SECONDS),
             silence=self._silence,
+            metadata_only=scope.metadata_only,
             on_open=self._opened,
         )
         async with aclosing(stream):
@@ -180,7 +194,7 @@ class Informer:
                 elif event.type != "BOOKMARK":
                     raise ApiError(f'a watch of {scope} said "{event.type}", which is no type of event', code=200, reason="InvalidAnswer")
                 self._version = new.metadata.resource_version
-                if not events:
+                if not events and self._backoff.failures:
                     self._backoff.reset()
                 events += 1
         if not events and clock.time() - began < _SHORT_WATCH:
@@ -220,6 +234,10 @@ class Informer:
         for handler in self._handlers:
             handler(old, new)
 
+    def _synced(self) -> None:
+        self.synced.set()
+        self.tried.set()
+
     def _opened(self) -> None:
         if self.error:
             _log.info("The watch is open again", extra=fields(resource=str(self.scope)))
@@ -231,6 +249,7 @@ class Informer:
             text = "What the server remembers begins later than the watch: everything is listed anew"
         else:
             self.error = error.message
+            self.tried.set()
             text = "A list or watch failed and is tried again"
         if self._metrics is not None:
             self._metrics.failed(reason)

@@ -1,6 +1,6 @@
 """Admission reviews (admission.k8s.io/v1): defaulting and validation of objects before the API server stores them.
 
-A review in, a review out; HTTP is in :mod:`slipway.runtime.webhooks`.
+A review in, a review out; HTTP is in :mod:`slipway.runtime.webhook.server`.
 """
 
 from __future__ import annotations
@@ -90,9 +90,12 @@ class BadReviewError(OperatorError):
 def review(body: bytes, webhook: Validator | Defaulter) -> Manifest:
     """The answer to a review.  What the webhook's own code throws is the caller's."""
     uid, request = _parsed(body)
-    if isinstance(webhook, Defaulter):
-        return _answer(uid, _defaulted(request, webhook))
-    return _answer(uid, _validated(request, webhook))
+    try:
+        if isinstance(webhook, Defaulter):
+            return _answer(uid, _defaulted(request, webhook))
+        return _answer(uid, _validated(request, webhook))
+    except RecursionError:
+        raise BadReviewError("the object of the AdmissionReview is nested too deeply to be judged") from None
 
 
 def refusal(body: bytes, code: int, reason: str, message: str) -> Manifest:
@@ -120,26 +123,51 @@ def json_patch(before: Any, after: Any, path: str = "") -> list[Manifest]:
 
 def _parsed(body: bytes) -> tuple[str, AdmissionRequest]:
     try:
-        document = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        document = _decode_review(body)
+    except msgspec.ValidationError as error:
+        raise BadReviewError(f"the body is not an AdmissionReview: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadReviewError(f"the body is not JSON: {error}") from None
-    if not isinstance(document, dict) or document.get("kind") != "AdmissionReview":
+    if document.kind != "AdmissionReview":
         raise BadReviewError("the body is not an AdmissionReview")
-    if document.get("apiVersion") != API_VERSION:
-        raise BadReviewError(f'the AdmissionReview is of "{document.get("apiVersion")}", and only {API_VERSION} is answered')
-    request = document.get("request")
-    if not isinstance(request, dict) or not request.get("uid"):
+    if document.api_version != API_VERSION:
+        raise BadReviewError(f'the AdmissionReview is of "{document.api_version}", and only {API_VERSION} is answered')
+    request = document.request
+    if request is None or not request.uid:
         raise BadReviewError("the AdmissionReview has no request with a uid")
-    user = request.get("userInfo") or {}
-    return str(request["uid"]), AdmissionRequest(
-        operation=str(request.get("operation") or ""),
-        object=request.get("object"),
-        old=request.get("oldObject"),
-        namespace=str(request.get("namespace") or ""),
-        name=str(request.get("name") or ""),
-        user=str(user.get("username") or ""),
-        dry_run=bool(request.get("dryRun")),
+    return request.uid, AdmissionRequest(
+        operation=request.operation,
+        object=request.object,
+        old=request.old_object,
+        namespace=request.namespace,
+        name=request.name,
+        user=request.user_info.username if request.user_info is not None else "",
+        dry_run=bool(request.dry_run),
     )
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+
+
+class _Request(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    operation: str = ""
+    object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = None
+    namespace: str = ""
+    name: str = ""
+    user_info: _User | None = None
+    dry_run: bool | None = None
+
+
+class _Review(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    request: _Request | None = None
+
+
+_decode_review = msgspec.json.Decoder(_Review).decode
 
 
 def _defaulted(request: AdmissionRequest, webhook: Defaulter) -> Manifest:
@@ -159,13 +187,18 @@ def _validated(request: AdmissionRequest, webhook: Validator) -> Manifest:
         answer["warnings"] = [warning[:_LONGEST_WARNING] for warning in verdict.warnings]
     if verdict.problems:
         kind = webhook.kind
-        name = request.name or ((request.object or {}).get("metadata") or {}).get("name", "")
+        name = request.name or _name(request.object)
         texts = list(dict.fromkeys(problem.text for problem in verdict.problems))
         listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         status = _status(422, "Invalid", f'{kind.kind}.{kind.group} "{name}" is invalid: {listed}')
         causes = [{"reason": reason, "message": _words(text, field), "field": field} for field, reason, text in verdict.problems]
         answer["status"] = {**status, "details": {"name": name, "group": kind.group, "kind": kind.kind, "causes": causes}}
     return answer
+
+
+def _name(manifest: Manifest | None) -> str:
+    metadata = (manifest or {}).get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
 def _words(text: str, field: str) -> str:

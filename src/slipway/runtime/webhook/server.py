@@ -2,6 +2,9 @@
 
 Its certificate changes while it runs: connections that stand go on, new ones see the new certificate.  Where the certificate comes
 from is a :class:`CertificateSource`: the manager's own Secret, or a folder that somebody else fills.
+
+Whoever reaches the port can send anything: how a body is taken in is in :mod:`slipway.runtime.webhook.bodies`, and what it says is judged
+by a few threads beside the event loop.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tls
 from slipway.runtime import logs
 from slipway.runtime.webhook import admission, certificates, conversion
+from slipway.runtime.webhook.bodies import Bodies, UnacceptableError
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from slipway.runtime.webhook.admission import Defaulter, Validator
@@ -31,15 +35,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A review has an object twice, each of at most 3 MB; a conversion has a whole page of a list.
-_LARGEST = 64 << 20
+# What an API server takes in is 3 MiB (maxRequestBodyBytes of k8s.io/apiserver), and what it can store is half of that: so the old and the
+# new state of an object fit, with what the review says around them.  A conversion has a whole list.
+_LARGEST_ADMISSION = (3 << 20) + (64 << 10)
+_LARGEST_CONVERSION = 64 << 20
+# Seconds within which a body must have come: by then the API server has given up (10 s unless a webhook says otherwise).
+_BODY = 10.0
+# Seconds after which a connection that sends no whole request is closed, as controller-runtime's servers have it.
+_IDLE = 90.0
+# Seconds for which the rest of a refused body is read and thrown away, so that the sender sees the answer.
+_LINGER = 1.0
+_JUDGES = 4
 # Seconds between two looks at the certificate, and after a failure.
 _LOOK = 60.0
 _RETRY = 5.0
 _CLOSING = 5.0
 _WHOSE = "the webhooks' certificate and key"
-# What judges objects may take seconds, and nobody else's work may wait for it: neither the event loop's nor that of its threads.
-_judges = ThreadPoolExecutor(max_workers=4, thread_name_prefix="webhooks")
 
 
 class Pair(NamedTuple):
@@ -86,7 +97,14 @@ class WebhookServer:
     """Serves the webhooks that are added to it, from :meth:`run` until it is stopped."""
 
     def __init__(
-        self, source: CertificateSource, *, address: str = "", port: int = 9443, look: float = _LOOK, retry: float = _RETRY
+        self,
+        source: CertificateSource,
+        *,
+        address: str = "",
+        port: int = 9443,
+        look: float = _LOOK,
+        retry: float = _RETRY,
+        body_timeout: float = _BODY,
     ) -> None:
         self._source = source
         self._address = address
@@ -97,15 +115,17 @@ class WebhookServer:
         self._context: ssl.SSLContext | None = None
         self._why_not = "the webhooks are not served yet"
         self.port = 0
-        self._application = web.Application(client_max_size=_LARGEST)
+        self._application = web.Application()
+        self._bodies = Bodies(body_timeout)
+        self._judges = ThreadPoolExecutor(_JUDGES, thread_name_prefix="webhooks")
         self.paths: list[str] = []
 
     def add(self, *webhooks: Validator | Defaulter) -> None:
         for webhook in webhooks:
-            self._route(webhook.path, _Admission(webhook).answer)
+            self._route(webhook.path, _LARGEST_ADMISSION, _Admission(webhook).judge)
 
     def add_conversion(self, convert: Convert) -> None:
-        self._route(conversion.PATH, _Conversion(convert).answer)
+        self._route(conversion.PATH, _LARGEST_CONVERSION, _Conversion(convert).judge)
 
     def ready(self) -> str:
         """Empty while webhooks are served; else why they are not."""
@@ -117,7 +137,15 @@ class WebhookServer:
             await _unless(stop, self._refresh())
             if stop.is_set() or (self._context is None and await _wait(stop, self._retry)):
                 return
-        runner = web.AppRunner(self._application, handle_signals=False, access_log=None, shutdown_timeout=_CLOSING)
+        runner = web.AppRunner(
+            self._application,
+            handle_signals=False,
+            access_log=None,
+            shutdown_timeout=_CLOSING,
+            auto_decompress=False,
+            keepalive_timeout=_IDLE,
+            lingering_time=_LINGER,
+        )
         await runner.setup()
         try:
             await self._listen(runner)
@@ -126,6 +154,7 @@ class WebhookServer:
         finally:
             self._why_not = "the webhooks are not served any more"
             await runner.cleanup()
+            self._judges.shutdown(wait=False, cancel_futures=True)
 
     async def _listen(self, runner: web.AppRunner) -> None:
         site = web.TCPSite(runner, self._address or None, self._wanted_port, ssl_context=self._context)
@@ -158,46 +187,62 @@ class WebhookServer:
             if self._context is None:
                 self._why_not = error.message
 
-    def _route(self, path: str, answer: Callable[[web.Request], Awaitable[web.Response]]) -> None:
+    def _route(self, path: str, largest: int, judge: Callable[[bytes], Answer]) -> None:
+        async def answer(request: web.Request) -> web.Response:
+            try:
+                async with self._bodies.body(request, largest) as body:
+                    status, content = await asyncio.get_running_loop().run_in_executor(self._judges, judge, body)
+            except UnacceptableError as error:
+                status, content = _refused(error.code, error.reason, error.message)
+            return web.Response(body=content, status=status, content_type="application/json")
+
         self.paths.append(path)
         self._application.router.add_post(path, answer)
+
+
+class Answer(NamedTuple):
+    """The status of an HTTP answer and its body."""
+
+    status: int
+    content: bytes
 
 
 class _Admission(NamedTuple):
     webhook: Validator | Defaulter
 
-    async def answer(self, request: web.Request) -> web.Response:
-        body = await request.read()
+    def judge(self, body: bytes) -> Answer:
         try:
-            return _json(await asyncio.get_running_loop().run_in_executor(_judges, admission.review, body, self.webhook))
+            return _said(admission.review(body, self.webhook))
         except admission.BadReviewError as error:
-            return _bad(error)
+            return _refused(400, "BadRequest", error.message)
         except OperatorError as error:
-            return _json(admission.refusal(body, 400, "BadRequest", error.message))
+            return _said(admission.refusal(body, 400, "BadRequest", error.message))
         except Exception:
             # An error of ours must not be taken for the user's: the API server tells them, and the log has the trace.
             log.exception("A webhook failed", extra=logs.fields(path=self.webhook.path))
-            return _json(admission.refusal(body, 500, "InternalError", f"the webhook {self.webhook.path} failed; its log says why"))
+            return _said(admission.refusal(body, 500, "InternalError", f"the webhook {self.webhook.path} failed; its log says why"))
 
 
 class _Conversion(NamedTuple):
     convert: Convert
 
-    async def answer(self, request: web.Request) -> web.Response:
-        body = await request.read()
+    def judge(self, body: bytes) -> Answer:
         try:
-            return _json(conversion.review(body, self.convert))
+            return _said(conversion.review(body, self.convert))
         except admission.BadReviewError as error:
-            return _bad(error)
+            return _refused(400, "BadRequest", error.message)
+        except Exception:
+            log.exception("A conversion failed")
+            return _refused(500, "InternalError", "the conversion failed; the manager's log says why")
 
 
-def _json(document: object, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(document), status=status, content_type="application/json")
+def _said(document: object, status: int = 200) -> Answer:
+    return Answer(status, msgspec.json.encode(document))
 
 
-def _bad(error: OperatorError) -> web.Response:
-    status = {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "message": error.message}
-    return _json({**status, "reason": "BadRequest", "code": 400}, 400)
+def _refused(code: int, reason: str, message: str) -> Answer:
+    status = {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "message": message}
+    return _said({**status, "reason": reason, "code": code}, code)
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[None, None, None]) -> None:

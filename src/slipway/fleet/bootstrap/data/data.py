@@ -1,4 +1,4 @@
-"""The bootstrap data of a machine: which kubeadm configuration it gets, and in which format.
+"""The bootstrap data of a machine: which kubeadm configuration it gets, in which format, and the Secret that holds it.
 
 ``spec`` is the spec of a KubeadmConfig v1beta2 in its JSON form, complete: discovery is filled in, and ``files`` and ``users`` are what
 became of those of the spec, with nothing left to look up.  It is not changed.
@@ -6,15 +6,23 @@ became of those of the spec, with nothing left to look up.  It is not changed.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slipway.api.cluster.core import CLUSTER_NAME_LABEL, SECRET_TYPE
+from slipway.api.cluster.kinds import KUBEADM_CONFIG
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml.goyaml import dump
 from slipway.fleet.bootstrap.data import cloudinit
 from slipway.fleet.bootstrap.data.cloudinit import HostSetup
 from slipway.fleet.bootstrap.ignition import render
-from slipway.fleet.bootstrap.kubeadm.document import AdditionalData, cluster_configuration, init_configuration, join_configuration
-from slipway.fleet.bootstrap.kubeadm.parts import is_defined, part
+from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
+from slipway.fleet.bootstrap.kubeadm.v1beta4 import JSON, Source, filled, is_defined, part
+
+if TYPE_CHECKING:
+    from slipway.api.machinery.objects import Manifest
 
 __all__ = ["CLOUD_CONFIG", "IGNITION", "AdditionalData", "BootstrapData", "File", "init_control_plane", "join_control_plane", "join_worker"]
 
@@ -25,8 +33,25 @@ User = Mapping[str, Any]
 CLOUD_CONFIG = "cloud-config"
 IGNITION = "ignition"
 
+_FIRST_V1BETA3, _FIRST_V1BETA4 = Version(1, 22), Version(1, 31)
+
+VERSION_ANNOTATION = "bootstrap.slipway.io/control-plane-version"
+TOKEN_ANNOTATION = "bootstrap.slipway.io/token-id"
+KEYS = ("value", "format")
+
 # Removed by the Machine controller once the Node has its labels and annotations.
 UNINITIALIZED_TAINT = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
+
+
+class AdditionalData(NamedTuple):
+    """What stands in kubeadm's ClusterConfiguration but not in a KubeadmConfig's: it comes from the Cluster and the Machine."""
+
+    kubernetes_version: str = ""
+    cluster_name: str = ""
+    dns_domain: str = ""
+    service_subnet: str = ""
+    pod_subnet: str = ""
+    control_plane_component_health_check_seconds: int | None = None
 
 
 class BootstrapData(NamedTuple):
@@ -35,6 +60,13 @@ class BootstrapData(NamedTuple):
     value: bytes
     format: str
     warnings: str = ""
+
+
+class Rendering(NamedTuple):
+    """What data was rendered with, as its Secret tells it: data that has other values than the cluster now is outdated."""
+
+    control_plane_version: str = ""
+    token_id: str = ""
 
 
 def init_control_plane(
@@ -108,3 +140,87 @@ def _ignition(rendered: tuple[bytes, str]) -> BootstrapData:
 
 def _additions(spec: Spec) -> Mapping[str, Any]:
     return part(part(spec, "ignition"), "containerLinuxConfig")
+
+
+# The Secret.
+
+
+def config_reference(config: Mapping[str, Any]) -> Manifest:
+    """The owner reference of what a KubeadmConfig makes."""
+    metadata = config["metadata"]
+    return {
+        "apiVersion": KUBEADM_CONFIG.api_version,
+        "kind": KUBEADM_CONFIG.kind,
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+
+
+def data_secret(config: Mapping[str, Any], cluster: str, value: bytes, data_format: str, rendering: Rendering) -> Manifest:
+    metadata = config["metadata"]
+    made: Manifest = {
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "labels": {CLUSTER_NAME_LABEL: cluster},
+            "ownerReferences": [config_reference(config)],
+        },
+        "type": SECRET_TYPE,
+        "data": {"value": b64encode(value).decode(), "format": b64encode(data_format.encode()).decode()},
+    }
+    annotations = {VERSION_ANNOTATION: rendering.control_plane_version, TOKEN_ANNOTATION: rendering.token_id}
+    if any(annotations.values()):
+        made["metadata"]["annotations"] = {name: value for name, value in annotations.items() if value}
+    return made
+
+
+def rendering_of(annotations: Mapping[str, str]) -> Rendering:
+    """What the annotations of the Secret tell; empty where they do not."""
+    return Rendering(annotations.get(VERSION_ANNOTATION, ""), annotations.get(TOKEN_ANNOTATION, ""))
+
+
+# kubeadm's documents, byte by byte as Cluster API v1.14 writes them.
+
+
+def cluster_configuration(source: Source, version: str, additional: AdditionalData) -> str:
+    if _is_v1beta3(version):
+        document = v1beta3.cluster_configuration(source, additional.control_plane_component_health_check_seconds)
+    else:
+        document = v1beta4.cluster_configuration(source)
+    document["networking"] = filled(
+        {
+            "dnsDomain": additional.dns_domain,
+            "serviceSubnet": additional.service_subnet,
+            "podSubnet": additional.pod_subnet,
+        }
+    )
+    document |= filled({"kubernetesVersion": additional.kubernetes_version, "clusterName": additional.cluster_name})
+    return _written(document, "ClusterConfiguration", version)
+
+
+def init_configuration(source: Source, version: str) -> str:
+    convert = v1beta3.init_configuration if _is_v1beta3(version) else v1beta4.init_configuration
+    return _written(convert(source), "InitConfiguration", version)
+
+
+def join_configuration(source: Source, version: str) -> str:
+    convert = v1beta3.join_configuration if _is_v1beta3(version) else v1beta4.join_configuration
+    return _written(convert(source), "JoinConfiguration", version)
+
+
+def _written(document: JSON, kind: str, version: str) -> str:
+    api_version = v1beta3.API_VERSION if _is_v1beta3(version) else v1beta4.API_VERSION
+    return dump({"apiVersion": api_version, "kind": kind, **document})
+
+
+def _is_v1beta3(text: str) -> bool:
+    """Which of the two APIs kubeadm of that version is given; a pre-release counts as its release."""
+    try:
+        version = Version.tolerant(text)
+    except ValueError as error:
+        raise ConfigurationError(f'failed to parse kubernetes version "{text}": {error}') from None
+    release = Version(version.major, version.minor, version.patch)
+    if release < _FIRST_V1BETA3:
+        raise ConfigurationError("the bootstrap provider for kubeadm doesn't support Kubernetes version lower than v1.22.0")
+    return release < _FIRST_V1BETA4

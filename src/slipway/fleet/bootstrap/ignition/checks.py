@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from slipway.api.machinery.fieldpath import quoted
-from slipway.fleet.bootstrap.ignition import dataurl
-from slipway.fleet.bootstrap.ignition.gourl import URLError, split
+from slipway.fleet.bootstrap.ignition import urls
 from slipway.fleet.bootstrap.ignition.report import DEPRECATED, Check, Entry, Report, error, warning
 from slipway.fleet.bootstrap.ignition.units import UnitError, sections
 
@@ -94,8 +93,8 @@ def _url_problem(url: str) -> str:
     if not url:
         return ""
     try:
-        scheme, query = split(url)
-    except URLError:
+        scheme, query = urls.split(url)
+    except urls.URLError:
         return "unable to parse url"
     if scheme in ("http", "https", "oem", "tftp"):
         return ""
@@ -107,8 +106,8 @@ def _url_problem(url: str) -> str:
 
 def _data_url_problem(url: str) -> str:
     try:
-        dataurl.check(url)
-    except dataurl.DataURLError as problem:
+        urls.check_data_url(url)
+    except urls.DataURLError as problem:
         return str(problem)
     return ""
 

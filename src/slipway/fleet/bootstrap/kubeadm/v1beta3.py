@@ -6,8 +6,8 @@ imagePullSerial, certificate validity, the encryption algorithm, and every timeo
 
 from __future__ import annotations
 
-from slipway.fleet.bootstrap.kubeadm import parts
-from slipway.fleet.bootstrap.kubeadm.parts import JSON, Source, duration, filled, kept, part
+from slipway.fleet.bootstrap.kubeadm import v1beta4
+from slipway.fleet.bootstrap.kubeadm.v1beta4 import JSON, Source, duration, filled, kept, part
 
 API_VERSION = "kubeadm.k8s.io/v1beta3"
 
@@ -31,11 +31,11 @@ def cluster_configuration(source: Source, control_plane_timeout: int | None) -> 
 
 def init_configuration(source: Source) -> JSON:
     return {
-        **filled({"bootstrapTokens": parts.bootstrap_tokens(source)}),
+        **filled({"bootstrapTokens": v1beta4.bootstrap_tokens(source)}),
         "nodeRegistration": _node_registration(part(source, "nodeRegistration")),
-        "localAPIEndpoint": parts.endpoint(part(source, "localAPIEndpoint")),
+        "localAPIEndpoint": v1beta4.endpoint(part(source, "localAPIEndpoint")),
         **kept(source, "skipPhases"),
-        **parts.patches(source),
+        **v1beta4.patches(source),
     }
 
 
@@ -43,15 +43,15 @@ def join_configuration(source: Source) -> JSON:
     timeout = duration(part(source, "timeouts").get("tlsBootstrapSeconds"))
     return {
         "nodeRegistration": _node_registration(part(source, "nodeRegistration")),
-        "discovery": {**parts.discovery(part(source, "discovery")), **filled({"timeout": timeout})},
+        "discovery": {**v1beta4.discovery(part(source, "discovery")), **filled({"timeout": timeout})},
         **kept(source, "caCertPath", "skipPhases"),
-        **parts.join_control_plane(source),
-        **parts.patches(source),
+        **v1beta4.join_control_plane(source),
+        **v1beta4.patches(source),
     }
 
 
 def _component(source: Source) -> JSON:
-    return filled({"extraArgs": _arguments(source, "extraArgs"), "extraVolumes": parts.extra_volumes(source)})
+    return filled({"extraArgs": _arguments(source, "extraArgs"), "extraVolumes": v1beta4.extra_volumes(source)})
 
 
 def _arguments(source: Source, name: str) -> dict[str, str]:
@@ -60,12 +60,12 @@ def _arguments(source: Source, name: str) -> dict[str, str]:
 
 def _etcd(source: Source) -> JSON:
     local = part(source, "local")
-    return parts.etcd(source, filled({"extraArgs": _arguments(local, "extraArgs")}))
+    return v1beta4.etcd(source, filled({"extraArgs": _arguments(local, "extraArgs")}))
 
 
 def _node_registration(source: Source) -> JSON:
     return {
-        "taints": parts.taints(source),
+        "taints": v1beta4.taints(source),
         **filled({"kubeletExtraArgs": _arguments(source, "kubeletExtraArgs")}),
         **kept(source, "name", "criSocket", "ignorePreflightErrors", "imagePullPolicy"),
     }

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from slipway.api.machinery.duration import Duration
-from slipway.fleet.bootstrap.ignition.gourl import URLError, split
 from slipway.fleet.bootstrap.ignition.report import INFO, Check, Entry, Report, error, warning
+from slipway.fleet.bootstrap.ignition.urls import URLError, split
 
 Value = dict[str, Any]
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery.fieldpath import quoted
 from slipway.fleet.bootstrap.ignition.clc.types import IGNITION
-from slipway.fleet.bootstrap.ignition.dataurl import data_url
-from slipway.fleet.bootstrap.ignition.gourl import URLError, normal
 from slipway.fleet.bootstrap.ignition.report import Report, error, placed
+from slipway.fleet.bootstrap.ignition.urls import URLError, data_url, normal
 
 if TYPE_CHECKING:
     from slipway.fleet.bootstrap.ignition.clc.yaml import Tree

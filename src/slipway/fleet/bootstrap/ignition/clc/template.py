@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.fleet.bootstrap.data.cloudinitparts import shown
+from slipway.fleet.bootstrap.data.cloudinit import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

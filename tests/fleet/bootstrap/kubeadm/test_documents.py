@@ -6,7 +6,7 @@ import pytest
 from cases.bootstrapdata import cases, ours, recorded
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.fleet.bootstrap.kubeadm.document import join_configuration, parse_version
+from slipway.fleet.bootstrap.data.data import join_configuration
 
 pytestmark = pytest.mark.recorded
 
@@ -28,11 +28,3 @@ def test_the_cases_cover_both_versions_of_the_api() -> None:
 def test_what_is_no_version_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match=f'failed to parse kubernetes version "{text}"'):
         join_configuration({}, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("v1.35.4", "1.35.4"), ("1.35", "1.35.0"), ("v1", "1.0.0"), (" v01.035.004 ", "1.35.4"), ("v1.31.0-rc.1+x", "1.31.0-rc.1+x")],
-)
-def test_versions_are_read_as_tolerantly_as_cluster_api_reads_them(text: str, wanted: str) -> None:
-    assert str(parse_version(text)) == wanted

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.contract.conditionsummary import Reasons, summary
+from slipway.fleet.contract.conditions import Reasons, summary
 
 _ALL = ("A", "B", "!C")
 _ISSUES, _UNKNOWNS, _INFO = Reasons()

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from runtime.widgets import SPACE, WIDGET, api_client, widget
 
 from slipway.api.machinery.patches import jsonpatch
-from slipway.fleet.contract import conditions, v1beta1conditions
-from slipway.fleet.contract import patch as patching
+from slipway.fleet.contract import conditions, status
+from slipway.fleet.contract import scope as scoping
 from slipway.fleet.contract.conditions import Condition, ConditionStatus
-from slipway.fleet.contract.patch import Patcher, merge_patch
+from slipway.fleet.contract.scope import Patcher, merge_patch
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ConflictError, NotFoundError
 
@@ -68,13 +68,13 @@ def test_a_merge_patch_makes_what_it_is_to_make(before: dict[str, Any], after: d
 def test_what_belongs_to_the_api_server_is_left_alone() -> None:
     before = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "resourceVersion": "1", "generation": 1, "managedFields": [1]}}
     after = {"apiVersion": "v2", "kind": "X", "metadata": {"name": "x", "resourceVersion": "2", "generation": 2}}
-    assert patching.changes(before, after) == ({}, {})
+    assert scoping.changes(before, after) == ({}, {})
 
 
 def test_the_last_finalizer_goes_with_its_list() -> None:
     before = {"metadata": {"name": "x", "finalizers": ["f"], "labels": {"a": "b"}}}
     after = {"metadata": {"name": "x", "finalizers": [], "labels": {"a": "b"}}}
-    assert patching.changes(before, after).main == {"metadata": {"finalizers": None}}
+    assert scoping.changes(before, after).main == {"metadata": {"finalizers": None}}
 
 
 class _Counted(AsyncClient):
@@ -154,7 +154,7 @@ async def test_our_conditions_are_put_onto_what_others_wrote() -> None:
 async def test_deprecated_conditions_are_merged_too() -> None:
     def with_deprecated(manifest: dict[str, Any], name: str) -> dict[str, Any]:
         older = manifest.setdefault("status", {}).setdefault("deprecated", {}).setdefault("v1beta1", {})
-        older["conditions"] = v1beta1conditions.set_deprecated(older.get("conditions") or [], v1beta1conditions.well(name), NOW)
+        older["conditions"] = status.set_deprecated(older.get("conditions") or [], status.well(name), NOW)
         return manifest
 
     async with api_client() as client:

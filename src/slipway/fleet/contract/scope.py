@@ -1,4 +1,6 @@
-"""Writes what a reconcile changed of an object: one merge patch for metadata and spec, one for status, each only where there is something.
+"""One reconcile of one object: what was read, what is changed of it, and writing the changes.
+
+They are written by one merge patch for metadata and spec and one for status, each only where there is something.
 
 Every patch names the resourceVersion that it starts from.  Where somebody else was faster, what we changed is put onto what they wrote,
 unless both changed the same thing; conditions are merged one by one.
@@ -11,22 +13,97 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from slipway.fleet.contract import conditions, v1beta1conditions
+from slipway.fleet.contract import conditions, status
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+    from datetime import datetime
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.contract.facts import ClusterFacts
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
 
 # The rest of the metadata belongs to the API server.
 _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 _DEPRECATED = ("deprecated", "v1beta1", "conditions")
 _ATTEMPTS = 5
 _PAUSE = 0.05
+
+
+class Scope:
+    """``manifest`` is a copy that the steps change; nothing is written before they say so.
+
+    A provider's own scope adds what its steps need.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        cache: Cache,
+        kind: Kind,
+        manifest: Manifest,
+        cluster: ClusterFacts,
+        now: datetime,
+        *,
+        owned_conditions: Collection[str],
+        owned_deprecated_conditions: Collection[str] = (),
+    ) -> None:
+        self.manifest = manifest
+        self.cluster = cluster
+        self.now = now
+        self._kind = kind
+        self._cache = cache
+        self._patcher = Patcher(
+            client, kind, manifest, owned_conditions=owned_conditions, owned_deprecated_conditions=owned_deprecated_conditions
+        )
+        # Conditions are replaced, never changed in place, and so is everything else of the status.
+        self._status_before = _copy(manifest.get("status") or {})
+        self._version: str = manifest["metadata"]["resourceVersion"]
+
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.manifest["metadata"]["namespace"]
+        return namespace
+
+    @property
+    def name(self) -> str:
+        name: str = self.manifest["metadata"]["name"]
+        return name
+
+    @property
+    def spec(self) -> Manifest:
+        """Not to be changed in place: an empty one must not come to be."""
+        spec: Manifest = self.manifest.get("spec") or {}
+        return spec
+
+    def section(self, name: str) -> Manifest:
+        """A part of the spec, empty where there is none."""
+        found: Manifest = self.spec.get(name) or {}
+        return found
+
+    def set_section(self, name: str, value: Manifest) -> None:
+        self.manifest["spec"] = {**self.spec, name: value}
+
+    async def save_spec(self) -> None:
+        """Write what changed of the spec, without the status: what is made next belongs to the spec that the API server has."""
+        written = await self._patcher.patch({**self.manifest, "status": self._status_before})
+        self.manifest["metadata"], self.manifest["spec"] = written["metadata"], written.get("spec")
+        self._status_before = _copy(written.get("status") or {})
+        self._wrote(written)
+
+    async def save(self) -> None:
+        """Write everything that changed."""
+        self._wrote(await self._patcher.patch(self.manifest))
+
+    def _wrote(self, written: Manifest) -> None:
+        version = written["metadata"]["resourceVersion"]
+        if version != self._version:
+            self._version = version
+            self._cache.wrote(self._kind, written)
 
 
 class Changes(NamedTuple):
@@ -136,8 +213,8 @@ class Patcher:
                 _deprecated(wanted),
                 _deprecated(now),
                 owned=self._owned_deprecated,
-                same=v1beta1conditions.same_state,
-                order=v1beta1conditions.ordered,
+                same=status.same_deprecated,
+                order=status.ordered_deprecated,
             )
         except conditions.ConditionConflictError as error:
             raise _conflict(self._kind, self._before["metadata"], error.message) from None
@@ -203,3 +280,7 @@ def _deprecated(status: Manifest) -> list[Manifest]:
 def _conflict(kind: Kind, metadata: Manifest, why: str) -> ConflictError:
     where = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
     return ConflictError(f"the {kind.kind} {where} cannot be changed: {why}", code=409, reason="Conflict")
+
+
+def _copy(status: Manifest) -> Manifest:
+    return {name: _copy(value) if isinstance(value, dict) else value for name, value in status.items()}

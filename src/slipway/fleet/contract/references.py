@@ -1,0 +1,111 @@
+"""Follows references between objects of Cluster API: a group and a kind, whose version the contract label of the CRD gives.
+
+Cluster API's controllers/external.  Objects of kinds that may be watched are watched from the first time that somebody refers to one, so
+that one which is missing is noticed when it comes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
+from slipway.api.machinery.errors import OperatorError
+from slipway.kube.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
+    from slipway.api.machinery.objects import Manifest
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
+
+# The contracts whose objects we understand, the best one first.
+_CONTRACTS = ("cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1")
+_API_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_STABILITY = {"alpha": 0, "beta": 1, None: 2}
+
+
+class References:
+    """Reads what references lead to.  Which API version to ask for is remembered.
+
+    ``watch`` is called once for each of the kinds in ``watchable`` (groups and kinds) that somebody refers to; permission to watch any
+    other is not ours to take.
+    """
+
+    def __init__(
+        self, client: AsyncClient, cache: Cache, *, watch: Callable[[Kind], None], watchable: Collection[tuple[str, str]] = ()
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._watch = watch
+        self._watchable = frozenset(watchable)
+        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._watched: set[Kind] = set()
+
+    async def read(self, reference: Reference, namespace: str) -> Manifest:
+        """The object, from the API server."""
+        kind = await self.kind(reference)
+        try:
+            return await self._client.get(kind, reference.name, namespace)
+        except NotFoundError:
+            # Or the version that was asked for is served no more.
+            del self._kinds[reference.api_group, reference.kind]
+            raise
+
+    async def last_known(self, reference: Reference, namespace: str) -> Manifest:
+        """The object as the watch has it, where there is one; else from the API server."""
+        kind = self._kinds.get((reference.api_group, reference.kind))
+        if kind is not None and kind in self._watched and self._cache.informer(kind).synced.is_set():
+            known = await self._cache.get(kind, reference.name, namespace)
+            if known is not None:
+                return known.content()
+        return await self.read(reference, namespace)
+
+    async def kind(self, reference: Reference) -> Kind:
+        """The kind that a reference means, in the version of the contract."""
+        known = self._kinds.get((reference.api_group, reference.kind))
+        if known is None:
+            name = crd_name(reference.api_group, reference.kind)
+            crd = await self._client.get(CUSTOM_RESOURCE_DEFINITION, name)
+            version = contract_version(crd["metadata"].get("labels") or {}, name)
+            spec = crd["spec"]
+            known = Kind(reference.api_group, version, reference.kind, spec["names"]["plural"], spec.get("scope") != "Cluster")
+            self._kinds[reference.api_group, reference.kind] = known
+        if known not in self._watched and (known.group, known.kind) in self._watchable:
+            self._watched.add(known)
+            self._watch(known)
+        return known
+
+
+def contract_version(labels: Mapping[str, str], crd: str) -> str:
+    """The API version of a CRD that fulfils the newest contract that we know."""
+    for contract in _CONTRACTS:
+        versions = [version for version in (labels.get(contract) or "").split("_") if version]
+        if versions:
+            return max(versions, key=_precedence)
+    raise OperatorError(
+        f"the CustomResourceDefinition {crd} says by no label which of its versions fulfil the contract of Cluster API: "
+        f"one of {', '.join(_CONTRACTS)} is wanted"
+    )
+
+
+def crd_name(group: str, kind: str) -> str:
+    """How the contract names CRDs: by the plural of their kind."""
+    plural = kind.lower()
+    if plural.endswith("y") and plural[-2:-1] not in "aeiou":
+        plural = f"{plural[:-1]}ies"
+    elif plural.endswith(("s", "x", "z", "ch", "sh")):
+        plural += "es"
+    else:
+        plural += "s"
+    return f"{plural}.{group}"
+
+
+def _precedence(version: str) -> tuple[int, int, int, str]:
+    """Stable versions before beta ones before alpha ones, then by number, as Kubernetes orders them; other names come last."""
+    match = _API_VERSION.fullmatch(version)
+    if match is None:
+        return -1, 0, 0, version
+    return _STABILITY[match[2]], int(match[1]), int(match[3] or 0), ""
