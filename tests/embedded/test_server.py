@@ -97,6 +97,15 @@ async def test_garbage_of_a_former_life_is_collected(tmp_path: Path) -> None:
         await asker.until_gone(f"{MAPS}/child")
 
 
+async def test_a_database_is_its_owners_alone(tmp_path: Path) -> None:
+    database = tmp_path / "server.db"
+    async with EmbeddedServer(database=database, tls=False):
+        assert {file.name: f"{file.stat().st_mode & 0o777:o}" for file in tmp_path.iterdir()} == {"server.db": "600", "server.db-wal": "600"}
+    database.chmod(0o644)
+    async with EmbeddedServer(database=database, tls=False):
+        assert database.stat().st_mode & 0o777 == 0o600
+
+
 async def test_one_database_is_for_one_server(tmp_path: Path) -> None:
     database = tmp_path / "server.db"
     async with EmbeddedServer(database=database, tls=False):

@@ -169,8 +169,8 @@ class EmbeddedServer:
         if self._handler is None or self._identity is None:
             raise OperatorError("the embedded API server has no handler")
         context = self._identity.server_context((self.address, *self._names)) if self._tls else None
-        # A watch ends when it is told to; what is left after this time is cut off.
-        self._runner = web.ServerRunner(web.Server(self._handler, request_factory=_request, access_log=None), shutdown_timeout=2.0)
+        # A request whose client is gone ends with it.  A watch ends when it is told to; what is left after this time is cut off.
+        self._runner = web.ServerRunner(web.Server(self._handler, request_factory=_request, handler_cancellation=True, access_log=None), shutdown_timeout=2.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.address, self.port, ssl_context=context, backlog=1024)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from embedded.wire import Wire, until_async, wire
+from embedded.wire import MERGE, Wire, until_async, wire
 
 from slipway.embedded.access.authorization import allows
 from slipway.embedded.endpoints.request import RequestInfo
@@ -98,3 +98,43 @@ async def test_a_role_of_labelled_roles_has_their_rules_and_follows_them(server:
         await until_async(lambda: may(200))
         await admin.ask("DELETE", f"{RBAC}/clusterroles/nodes")
         await until_async(lambda: may(403))
+
+
+async def allow(admin: Wire, user: str, *rules: dict[str, Any], name: str = "allowed") -> None:
+    await admin.make(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
+    await bind(admin, name, kind="User", name=user, apiGroup="rbac.authorization.k8s.io")
+
+
+MAY_WRITE_ROLES = {"verbs": ["create", "get", "patch", "update"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"]}
+GATHERS = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+
+
+@pytest.mark.asyncio
+async def test_a_role_that_gathers_others_needs_all_rights(server: EmbeddedServer, admin: Wire) -> None:
+    await allow(admin, "jane", MAY_WRITE_ROLES)
+    why = 'clusterroles.rbac.authorization.k8s.io "{}" is forbidden: must have cluster-admin privileges to use the aggregationRule'
+    async with wire(server.connection("jane", ())) as jane:
+        await jane.make(f"{RBAC}/clusterroles", {"metadata": {"name": "empty"}, "rules": []})
+        await bind(jane, "empty", kind="User", name="jane", apiGroup="rbac.authorization.k8s.io")
+        code, document = await jane.ask("PATCH", f"{RBAC}/clusterroles/empty", {"aggregationRule": GATHERS}, MERGE)
+        assert (code, document["message"]) == (403, why.format("empty"))
+        code, document = await jane.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "other"}, "aggregationRule": GATHERS})
+        assert (code, document["message"]) == (403, why.format("other"))
+
+
+@pytest.mark.asyncio
+async def test_who_has_all_rights_may_gather_roles(server: EmbeddedServer, admin: Wire) -> None:
+    rules = ({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]})
+    await allow(admin, "jane", *rules)
+    async with wire(server.connection("jane", ())) as jane:
+        await jane.make(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "aggregationRule": GATHERS})
+
+
+@pytest.mark.asyncio
+async def test_a_selector_cannot_pretend_to_ask_for_one_name(server: EmbeddedServer, admin: Wire) -> None:
+    await allow(admin, "jane", {"verbs": ["list"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["allowed"]})
+    async with wire(server.connection("jane", ())) as jane:
+        code, _ = await jane.ask("GET", "/api/v1/secrets?fieldSelector=metadata.name%3Dallowed")
+        assert code == 200
+        code, _ = await jane.ask("GET", "/api/v1/secrets?fieldSelector=metadata.namespace!%3Dx%5C,metadata.name%3Dallowed")
+        assert code == 403

@@ -216,3 +216,19 @@ def test_an_embedded_resource_names_its_kind() -> None:
 def test_the_quick_check_never_passes_what_the_long_one_refuses(field: dict[str, Any], value: Any) -> None:
     if quickcheck.compiled(field)(value):
         assert validation.validate(value, field, "f") == []
+
+
+def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
+    schema = {"type": "string", "pattern": "^(a+)+$"}
+    assert validation.validate("a" * 50_000, schema) == []
+    assert len(validation.validate("a" * 50_000 + "b", schema)) == 1
+
+
+def test_a_duration_takes_time_in_proportion_to_the_text() -> None:
+    assert len(validation.validate("1" * 200_000, {"type": "string", "format": "duration"})) == 1
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)", "[[:none:]]", "a{1001}", "\\Z"])
+def test_a_pattern_that_go_cannot_read_is_said(pattern: str) -> None:
+    (error,) = validation.validate("a", {"type": "string", "pattern": pattern}, "spec.f")
+    assert error.message.endswith(f"should match '{pattern}, but pattern is invalid: error parsing regexp'")

@@ -28,6 +28,9 @@ from slipway.embedded.endpoints.request import RequestInfo, parse
         ("GET", "/api/v1/pods?watch=true", ("watch", "", "v1", "", "pods", "", "")),
         ("GET", "/api/v1/pods?fieldSelector=metadata.name=foo", ("list", "", "v1", "", "pods", "", "foo")),
         ("GET", "/api/v1/pods?watch=1&fieldSelector=metadata.name=foo", ("watch", "", "v1", "", "pods", "", "foo")),
+        ("GET", r"/api/v1/pods?fieldSelector=metadata.namespace!=x\,metadata.name\=foo", ("list", "", "v1", "", "pods", "", "")),
+        ("GET", "/api/v1/pods?fieldSelector=metadata.name!=foo", ("list", "", "v1", "", "pods", "", "")),
+        ("GET", "/api/v1/pods?fieldSelector=metadata.name=a/b", ("list", "", "v1", "", "pods", "", "")),
         (
             "GET",
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",

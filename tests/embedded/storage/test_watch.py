@@ -147,3 +147,19 @@ async def test_a_server_that_stops_ends_its_watches() -> None:
         await anext(events)
         await asyncio.wait_for(server.stop(), 5)
         assert [event["type"] async for event in events] in ([], ["MODIFIED"])
+
+
+async def test_a_watch_ends_with_its_connection(server: EmbeddedServer) -> None:
+    watchers = server.core.store.bucket("configmaps").watchers
+    async with wire(server.connection()) as asker, asker.watch(f"{MAPS}?watch=1"):
+        await until(lambda: watchers)
+    await until(lambda: not watchers)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "why"),
+    [("nan", "invalid syntax"), ("1.5", "invalid syntax"), ("inf", "invalid syntax"), ("9223372036854775808", "value out of range")],
+)
+async def test_the_time_of_a_watch_is_a_number_of_seconds(asker: Wire, seconds: str, why: str) -> None:
+    code, document = await asker.ask("GET", f"{MAPS}?watch=1&timeoutSeconds={seconds}")
+    assert (code, document["message"]) == (400, f'strconv.ParseInt: parsing "{seconds}": {why}')

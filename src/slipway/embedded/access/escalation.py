@@ -19,23 +19,24 @@ if TYPE_CHECKING:
     from slipway.embedded.registry.resources import Resource
 
 
+_EVERYTHING: list[Manifest] = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+_COLLECTED = frozenset({"ownerReferences", "finalizers", "selfLink", "managedFields"})
 _ROLES, _BINDINGS = ("roles", "clusterroles"), ("rolebindings", "clusterrolebindings")
 
 
 def check(authorizer: Authorizer, resource: Resource, user: User, new: Manifest, old: Manifest | None) -> None:
     """Refuse a Role with rules that its writer does not hold, and a binding to one; ``escalate`` and ``bind`` are the rights to do so."""
-    if resource.group != authorization.GROUP or MASTERS in user.groups:
+    if resource.group != authorization.GROUP or MASTERS in user.groups or (old is not None and _is_for_the_collector(new, old)):
         return
     given = new["metadata"]
     namespace, name = given.get("namespace") or "", given.get("name") or ""
     if resource.plural in _ROLES:
         rules = new.get("rules") or []
-        if old is not None and rules == (old.get("rules") or []):
-            return
         asked = RequestInfo("escalate", "", resource.group, "*", namespace, resource.plural, "", name)
     elif resource.plural in _BINDINGS:
-        if old is not None and (new.get("subjects"), new.get("roleRef")) == (old.get("subjects"), old.get("roleRef")):
-            return
         role = new.get("roleRef") or {}
         plural = "roles" if role.get("kind") == "Role" else "clusterroles"
         asked = RequestInfo("bind", "", resource.group, "*", namespace, plural, "", str(role.get("name") or ""))
@@ -53,6 +54,26 @@ def check(authorizer: Authorizer, resource: Resource, user: User, new: Manifest,
         listed = "\n".join(sorted(_described(rule) for rule in missing))
         why = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
         raise errors.forbidden(resource.group, resource.plural, name, why)
+    # A role that gathers the rules of others may come to hold anything.
+    if _gathers(new) or _gathers(old):
+        missing = [rule for rule in _EVERYTHING if not _covered(rule, held, namespaced=bool(namespace))]
+        if missing:
+            why = "must have cluster-admin privileges to use the aggregationRule"
+            raise errors.forbidden(resource.group, resource.plural, name, why)
+
+
+def _gathers(role: Manifest | None) -> bool:
+    return bool(((role or {}).get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _is_for_the_collector(new: Manifest, old: Manifest) -> bool:
+    """Whether nothing changes but what the garbage collector needs to change, who has no rights to give away."""
+
+    def rest(manifest: Manifest) -> Manifest:
+        given = {field: value for field, value in manifest["metadata"].items() if field not in _COLLECTED}
+        return {**manifest, "metadata": given}
+
+    return rest(new) == rest(old)
 
 
 def _covered(rule: Manifest, held: list[Manifest], *, namespaced: bool) -> bool:

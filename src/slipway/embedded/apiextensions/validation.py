@@ -13,7 +13,7 @@ import msgspec
 
 from slipway.api.machinery.fieldpath import quoted
 from slipway.embedded import fielderrors
-from slipway.embedded.apiextensions import formats, patterns
+from slipway.embedded.apiextensions import formats
 from slipway.embedded.fielderrors import NO_FIELD, FieldError, go_float
 
 Schema = dict[str, Any]
@@ -123,11 +123,11 @@ def _string(value: str, schema: Schema, path: str) -> Outcome:
     if (limit := schema.get("minLength")) is not None and len(value) < limit:
         return _invalid(path, value, f"should be at least {limit} chars long")
     if pattern := schema.get("pattern"):
-        expression = patterns.compiled(pattern)
-        if expression is None:
+        try:
+            if not formats.matches(pattern, value):
+                return _invalid(path, value, f"should match '{pattern}'")
+        except formats.PatternError:
             return _invalid(path, value, f"should match '{pattern}, but pattern is invalid: error parsing regexp'")
-        if not expression.search(value):
-            return _invalid(path, value, f"should match '{pattern}'")
     return Outcome()
 
 

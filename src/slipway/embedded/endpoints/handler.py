@@ -125,7 +125,7 @@ class Handler:
             shape=None if shape.is_plain else shape.event,
         )
         loop = asyncio.get_running_loop()
-        seconds = float(query.get("timeoutSeconds") or 0) or _WATCH_SECONDS
+        seconds = read.number(query.get("timeoutSeconds", "")) or _WATCH_SECONDS
         response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
         response.enable_chunked_encoding()
         self._watches.add(watch)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from slipway.embedded import errors
+from slipway.embedded.registry.metadata import path_segment_problems
+from slipway.embedded.storage import selectors
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,8 +60,10 @@ def parse(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
 
 
 def _name_of(selector: str) -> str:
-    for term in selector.split(","):
-        field, equals, value = term.partition("=")
-        if field == "metadata.name" and equals:
-            return value.removeprefix("=")
-    return ""
+    """The one name that a field selector asks for, read as the list or the watch itself will read it."""
+    try:
+        name = selectors.exact(selectors.parse_fields(selector), "metadata.name") or ""
+    except errors.StatusError:
+        # Nothing is listed by what cannot be read: the request is refused once it is known who asks.
+        return ""
+    return "" if path_segment_problems(name) else name

@@ -22,6 +22,8 @@ STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-
 
 _REFERENCE = "#/components/schemas/"
 _MAX_OPERATIONS = 10_000
+COPY_LIMIT = 3 * 1024 * 1024
+"""As apiserver 0.35 sets it for every JSON patch that it applies, webhooks' too."""
 
 
 def accepted(resource: Resource) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ def apply(resource: Resource, content_type: str, patch: Any, live: Manifest) -> 
     """The object after a patch; ``live`` stays as it is."""
     try:
         if content_type == JSON:
-            result = jsonpatch.apply(live, patch)
+            result = jsonpatch.apply(live, patch, copy_limit=COPY_LIMIT)
         elif content_type == MERGE:
             result = jsonpatch.merge(live, patch)
         else:

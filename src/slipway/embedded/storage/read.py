@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from itertools import islice
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_OUT_OF_RANGE = 1 << 63
+_LONGEST_INTEGER = 100
 
 
 class Selection(NamedTuple):
@@ -66,7 +70,7 @@ def get(store: Store, resource: Resource, namespace: str, name: str, query: Mapp
 
 def page(store: Store, resource: Resource, chosen: Selection, query: Mapping[str, str]) -> Page:
     """The objects that a list request asks for."""
-    limit = _number("limit", query.get("limit", ""))
+    limit = max(number(query.get("limit", "")), 0)
     token = query.get("continue", "")
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     _check_match(version, match, token)
@@ -162,13 +166,16 @@ def _check_match(version: str, match: str, token: str) -> None:
         raise refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
 
 
-def _number(name: str, text: str) -> int:
+def number(text: str) -> int:
+    """An int64 of a query; 0 where there is none."""
     if not text:
         return 0
-    try:
-        return max(int(text), 0)
-    except ValueError:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not _INTEGER.fullmatch(text):
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    value = int(text) if len(text) <= _LONGEST_INTEGER else _OUT_OF_RANGE
+    if not -_OUT_OF_RANGE <= value < _OUT_OF_RANGE:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return value
 
 
 def _encode_token(version: int, start: str, namespace: str) -> str:

@@ -9,8 +9,11 @@ from slipway.api.machinery import labels
 from slipway.embedded import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+_TERM = re.compile(r"((?:[^,\\]|\\.|\\\Z)*)(?:,|\Z)", re.DOTALL)
+_OPERATOR = re.compile(r"!=|==|=")
+_SPECIAL = re.compile(r"\\(.?)|([,=])", re.DOTALL)
 _TOKEN = re.compile(r"\s*(==|!=|=|!|<|>|\(|\)|,|[^\s=!<>(),]+)")
 
 
@@ -72,21 +75,33 @@ def from_label_selector(selector: Mapping[str, object] | None) -> list[Requireme
 
 
 def parse_fields(text: str) -> list[FieldRequirement]:
-    """The requirements of a field selector: ``a=b``, ``a==b`` or ``a!=b``, with commas and backslashes escaped."""
+    """The requirements of a field selector: ``a=b``, ``a==b`` or ``a!=b``, with commas, equal signs and backslashes of values escaped."""
     found: list[FieldRequirement] = []
-    for term in re.split(r"(?<!\\),", text):
+    for term in sorted(_TERM.findall(text)):
         if not term:
             continue
-        match = re.match(r"((?:[^=!\\]|\\.)*)(==|!=|=)(.*)\Z", term, re.DOTALL)
-        if match is None:
+        split = _OPERATOR.search(term)
+        if split is None:
             raise errors.bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
-        field, operator, value = match.groups()
-        found.append(FieldRequirement(field.strip(), re.sub(r"\\([\\,=])", r"\1", value), operator != "!="))
+        found.append(FieldRequirement(term[: split.start()], _unescaped(term[split.end() :]), split[0] != "!="))
     return found
 
 
-def match_fields(requirements: list[FieldRequirement], fields: Mapping[str, str]) -> bool:
-    return all((fields.get(requirement.field, "") == requirement.value) is requirement.equal for requirement in requirements)
+def exact(requirements: Iterable[FieldRequirement], field: str) -> str | None:
+    """The one value that a field can have."""
+    return next((requirement.value for requirement in requirements if requirement.field == field and requirement.equal), None)
+
+
+def _unescaped(value: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        escaped, sign = match.groups()
+        if sign:
+            raise errors.bad_request(f"invalid field selector: unescaped character in value: {ord(sign)}")
+        if escaped not in ("\\", ",", "="):
+            raise errors.bad_request(f"invalid field selector: invalid escape sequence: \\{escaped}")
+        return str(escaped)
+
+    return _SPECIAL.sub(plain, value)
 
 
 class _Parser:

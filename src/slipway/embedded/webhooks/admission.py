@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from base64 import b64decode
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -11,6 +10,7 @@ import msgspec
 
 from slipway.api.machinery import jsonpatch
 from slipway.embedded import errors
+from slipway.embedded.fieldmanager import patches
 from slipway.embedded.storage import selectors
 from slipway.embedded.webhooks.client import WebhookCallError
 
@@ -177,7 +177,7 @@ def _denied(name: str, status: Manifest) -> errors.StatusError:
 def _patched(name: str, manifest: Manifest, response: Manifest) -> Manifest:
     try:
         patch = msgspec.json.decode(b64decode(response["patch"]))
-        result = jsonpatch.apply(copy.deepcopy(manifest), patch)
+        result = jsonpatch.apply(manifest, patch, copy_limit=patches.COPY_LIMIT)
     except (ValueError, msgspec.DecodeError, jsonpatch.PatchError) as error:
         raise errors.internal(f'the patch of the admission webhook "{name}" does not apply: {error}') from None
     if not isinstance(result, dict):
