@@ -100,7 +100,8 @@ async def test_garbage_of_a_former_life_is_collected(tmp_path: Path) -> None:
 async def test_a_database_is_its_owners_alone(tmp_path: Path) -> None:
     database = tmp_path / "server.db"
     async with EmbeddedServer(database=database, tls=False):
-        assert {file.name: f"{file.stat().st_mode & 0o777:o}" for file in tmp_path.iterdir()} == {"server.db": "600", "server.db-wal": "600"}
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+        assert modes == {"server.db": 0o600, "server.db-wal": 0o600}
     database.chmod(0o644)
     async with EmbeddedServer(database=database, tls=False):
         assert database.stat().st_mode & 0o777 == 0o600

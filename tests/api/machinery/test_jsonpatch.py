@@ -77,6 +77,4 @@ def test_copies_that_double_a_value_are_limited() -> None:
     with pytest.raises(jsonpatch.PatchError) as refused:
         jsonpatch.apply({"a": ["x" * 100]}, doubling, copy_limit=1000)
     # Each copy has what the ones before made: 104, 209 and 419 bytes, and 839 are too many.
-    assert refused.value.message == (
-        "Unable to complete the copy, the accumulated size increase of copy is 1571, exceeding the limit 1000"
-    )
+    assert refused.value.message == ("Unable to complete the copy, the accumulated size increase of copy is 1571, exceeding the limit 1000")

@@ -9,15 +9,14 @@ import pytest
 import pytest_asyncio
 from embedded.wire import MERGE, Wire, until_async, wire
 
-from slipway.embedded.access.authorization import allows
-from slipway.embedded.endpoints.request import RequestInfo
+from slipway.embedded.access.authorization import Attributes, allows
 from slipway.embedded.server import EmbeddedServer
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
-def request(verb: str = "get", resource: str = "pods", subresource: str = "", group: str = "", name: str = "") -> RequestInfo:
-    return RequestInfo(verb, "", group, "v1", "n", resource, subresource, name)
+def request(verb: str = "get", resource: str = "pods", subresource: str = "", group: str = "", name: str = "") -> Attributes:
+    return Attributes(verb, "", group, "v1", "n", resource, subresource, name)
 
 
 RULE: dict[str, Any] = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
@@ -40,18 +39,18 @@ RULE: dict[str, Any] = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods
         (RULE | {"resourceNames": ["a"]}, request(name="a"), True),
         (RULE | {"resourceNames": ["a"]}, request(name="b"), False),
         (RULE | {"resourceNames": ["a"]}, request(verb="list"), False),
-        ({"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, RequestInfo("get", "/healthz"), True),
-        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, RequestInfo("get", "/apis/apps"), True),
-        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, RequestInfo("get", "/version"), False),
-        ({"verbs": ["get"], "nonResourceURLs": ["*"]}, RequestInfo("get", "/version"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, Attributes("get", "/healthz"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, Attributes("get", "/apis/apps"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, Attributes("get", "/version"), False),
+        ({"verbs": ["get"], "nonResourceURLs": ["*"]}, Attributes("get", "/version"), True),
     ],
 )
-def test_a_rule(rule: dict[str, Any], asked: RequestInfo, allowed: bool) -> None:
+def test_a_rule(rule: dict[str, Any], asked: Attributes, allowed: bool) -> None:
     assert allows(rule, asked, namespaced=False) is allowed
 
 
 def test_a_role_in_a_namespace_says_nothing_of_paths() -> None:
-    assert not allows({"verbs": ["get"], "nonResourceURLs": ["*"]}, RequestInfo("get", "/version"), namespaced=True)
+    assert not allows({"verbs": ["get"], "nonResourceURLs": ["*"]}, Attributes("get", "/version"), namespaced=True)
 
 
 @pytest_asyncio.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.embedded.apiextensions import quickcheck, validation
 from slipway.embedded.apiextensions.schema import StructuralSchema
-from slipway.embedded.fielderrors import causes
+from slipway.embedded.errors import causes
 
 ABSENT: Any = object()
 

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from embedded.wire import DEFINITIONS, Wire, config_map, define, definition, until, wire
 
+from slipway.embedded.endpoints.negotiation import Shape
 from slipway.embedded.server import EmbeddedServer
-from slipway.embedded.storage import read
 from slipway.embedded.storage import watch as watching
+from slipway.embedded.storage.read import ListOptions
+from slipway.embedded.storage.selectors import Selection
 
 pytestmark = pytest.mark.asyncio
 
@@ -96,15 +98,17 @@ async def test_pages_of_a_forgotten_list_are_gone_and_can_be_gone_on_with(server
     assert (code, [item["metadata"]["name"] for item in rest["items"]]) == (200, ["d"])
 
 
-async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> None:
+def make_watch(server: EmbeddedServer) -> watching.Watch:
     core = server.core
     resource = core.catalog.find("", "v1", "configmaps")
     assert resource is not None
-    chosen = read.selection(resource, "", {})
-    start = str(core.store.version)
-    watches = [
-        watching.Watch(core.store, core.converter, resource, chosen, {"resourceVersion": start}, bookmark_seconds=60) for _ in range(3)
-    ]
+    shape = Shape("", {}, resource, core.converter, core.clock)
+    return watching.Watch(core.store, "configmaps", Selection(), ListOptions(version=str(core.store.version)), shape)
+
+
+async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> None:
+    core = server.core
+    watches = [make_watch(server) for _ in range(3)]
     streams = [watch.lines(asyncio.get_running_loop().time() + 10) for watch in watches]
     first = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await until(lambda: len(core.store.bucket("configmaps").watchers) == 3)
@@ -118,11 +122,7 @@ async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> No
 
 async def test_a_watch_that_is_not_read_is_ended(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "BACKLOG", 5)
-    core = server.core
-    resource = core.catalog.find("", "v1", "configmaps")
-    assert resource is not None
-    query = {"resourceVersion": str(core.store.version)}
-    watch = watching.Watch(core.store, core.converter, resource, read.selection(resource, "", {}), query, bookmark_seconds=60)
+    core, watch = server.core, make_watch(server)
     stream = watch.lines(asyncio.get_running_loop().time() + 10)
     waiting = asyncio.ensure_future(anext(stream))
     await until(lambda: core.store.bucket("configmaps").watchers)

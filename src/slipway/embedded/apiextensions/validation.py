@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from slipway.api.machinery.fieldpath import quoted
-from slipway.embedded import fielderrors
+from slipway.embedded import errors
 from slipway.embedded.apiextensions import formats
-from slipway.embedded.fielderrors import NO_FIELD, FieldError, go_float
+from slipway.embedded.errors import NO_FIELD, FieldError, go_float
 
 Schema = dict[str, Any]
 
@@ -114,12 +114,12 @@ def _type(value: Any, schema: Schema, path: str) -> Outcome:
 
 
 def _type_error(path: str, wanted: str, actual: str) -> Outcome:
-    return Outcome(fielderrors.type_invalid(_field(path), actual, f"{path} in body must be of type {wanted}: {quoted(actual)}"))
+    return Outcome(FieldError.type_invalid(_field(path), actual, f"{path} in body must be of type {wanted}: {quoted(actual)}"))
 
 
 def _string(value: str, schema: Schema, path: str) -> Outcome:
     if (limit := schema.get("maxLength")) is not None and len(value) > limit:
-        return Outcome(fielderrors.too_long(_field(path), limit))
+        return Outcome(FieldError.too_long(_field(path), limit))
     if (limit := schema.get("minLength")) is not None and len(value) < limit:
         return _invalid(path, value, f"should be at least {limit} chars long")
     if pattern := schema.get("pattern"):
@@ -135,7 +135,7 @@ def _format(value: str, schema: Schema, path: str) -> Outcome:
     format_ = schema.get("format") or ""
     if formats.is_valid(format_, value):
         return Outcome()
-    return Outcome(fielderrors.type_invalid(_field(path), value, f"{path} in body must be of type {format_}: {quoted(value)}"))
+    return Outcome(FieldError.type_invalid(_field(path), value, f"{path} in body must be of type {format_}: {quoted(value)}"))
 
 
 def _number(value: float, schema: Schema, path: str) -> Outcome:
@@ -166,7 +166,7 @@ def _list(value: list[Any], schema: Schema, path: str, old: Any) -> Outcome:
     if (limit := schema.get("minItems")) is not None and len(value) < limit:
         outcome.merge(_invalid(path, len(value), f"should have at least {limit} items"))
     if (limit := schema.get("maxItems")) is not None and len(value) > limit:
-        outcome.errors.append(fielderrors.too_many(_field(path), len(value), limit))
+        outcome.errors.append(FieldError.too_many(_field(path), len(value), limit))
     if schema.get("uniqueItems") and any(_same(item, other) for index, item in enumerate(value) for other in value[:index]):
         outcome.merge(_invalid(path, "", "shouldn't contain duplicates"))
     return outcome
@@ -185,8 +185,8 @@ def _enum(value: Any, schema: Schema, path: str) -> Outcome:
     allowed = schema.get("enum")
     if not allowed or (value is not None and any(_same(value, item) for item in allowed)):
         return Outcome()
-    texts = [item if isinstance(item, str) else fielderrors.shown(item) for item in allowed]
-    return Outcome(fielderrors.not_supported(_field(path), value, texts))
+    texts = [item if isinstance(item, str) else errors.shown(item) for item in allowed]
+    return Outcome(FieldError.not_supported(_field(path), value, texts))
 
 
 def _object(value: dict[str, Any], schema: Schema, path: str, old: Any) -> Outcome:
@@ -194,7 +194,7 @@ def _object(value: dict[str, Any], schema: Schema, path: str, old: Any) -> Outco
     if (limit := schema.get("minProperties")) is not None and len(value) < limit:
         outcome.merge(_invalid(path, len(value), f"should have at least {limit} properties"))
     if (limit := schema.get("maxProperties")) is not None and len(value) > limit:
-        outcome.errors.append(fielderrors.too_many(_field(path), len(value), limit))
+        outcome.errors.append(FieldError.too_many(_field(path), len(value), limit))
     properties: dict[str, Schema] = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     before = old if isinstance(old, dict) else {}
@@ -204,8 +204,8 @@ def _object(value: dict[str, Any], schema: Schema, path: str, old: Any) -> Outco
         elif isinstance(additional, dict):
             outcome.merge(_validate(value[key], additional, f"{path}.{key}", before.get(key, ABSENT)))
         elif additional is False:
-            outcome.merge(Outcome(fielderrors.invalid(_field(path), key, f"{path}.{key} in body is a forbidden property")))
-    outcome.errors += [fielderrors.required(f"{path}.{key}" if path else key) for key in schema.get("required") or [] if key not in value]
+            outcome.merge(Outcome(FieldError.invalid(_field(path), key, f"{path}.{key} in body is a forbidden property")))
+    outcome.errors += [FieldError.required(f"{path}.{key}" if path else key) for key in schema.get("required") or [] if key not in value]
     return outcome
 
 
@@ -247,11 +247,11 @@ def _alternatives(value: Any, schema: Schema, path: str, old: Any) -> Outcome:
 
 
 def _composite(text: str) -> FieldError:
-    return fielderrors.invalid(NO_FIELD, "", text)
+    return FieldError.invalid(NO_FIELD, "", text)
 
 
 def _invalid(path: str, value: Any, detail: str) -> Outcome:
-    return Outcome(fielderrors.invalid(_field(path), value, f"{path} in body {detail}"))
+    return Outcome(FieldError.invalid(_field(path), value, f"{path} in body {detail}"))
 
 
 def _field(path: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.endpoints.request import RequestInfo
+    from slipway.embedded.access.authorization import Attributes
     from slipway.embedded.registry.resources import Catalog
 
 
@@ -30,19 +30,19 @@ class Pages:
         self._made: dict[str, bytes] = {}
         self._generation = -1
 
-    def answer(self, request: web.BaseRequest, info: RequestInfo) -> web.Response:
-        if info.verb not in ("get", "head"):
+    def answer(self, asked: Attributes, accept: str, host: str) -> web.Response:
+        if asked.verb not in ("get", "head"):
             raise errors.method_not_allowed()
-        path = info.path.rstrip("/") or "/"
+        path = asked.path.rstrip("/") or "/"
         if path.startswith(_HEALTH):
-            return negotiation.response(b"ok", 200, [], "text/plain")
-        if path in ("/api", "/apis") and discovery.wants_aggregated(request.headers.get("Accept", "")):
+            return negotiation.response(b"ok", 200, content_type="text/plain")
+        if path in ("/api", "/apis") and discovery.wants_aggregated(accept):
             body = self._document(f"{path} aggregated", lambda: discovery.aggregated(self._catalog.all(), core=path == "/api"))
-            answer = negotiation.response(body, 200, [])
+            answer = negotiation.response(body, 200)
             answer.headers["Content-Type"] = discovery.AGGREGATED
             answer.headers["Vary"] = "Accept"
             return answer
-        return negotiation.response(self._document(path, lambda: self._made_for(path, request.host)), 200, [])
+        return negotiation.response(self._document(path, lambda: self._made_for(path, host)), 200)
 
     def _made_for(self, path: str, host: str) -> Manifest:
         resources = self._catalog.all()

@@ -14,22 +14,48 @@ import msgspec
 from slipway.embedded import errors
 from slipway.embedded.fieldmanager import managedfields
 from slipway.embedded.fieldmanager import typed as typedvalues
-from slipway.embedded.fieldmanager.managedfields import BEFORE_FIRST_APPLY, Manager, Managers, Owned, applier, track, typed, updater
+from slipway.embedded.fieldmanager.managedfields import BEFORE_FIRST_APPLY, Manager, Managers, Owned, applier, typed, updater
 from slipway.embedded.fieldmanager.sets import FieldSet, path_text
 from slipway.embedded.fieldmanager.types import DEDUCED, Type
+from slipway.embedded.registry import types
 from slipway.embedded.registry.metadata import timestamp
+from slipway.embedded.registry.write import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.call import Call
     from slipway.embedded.fieldmanager.sets import Path
 
-__all__ = ["LAST_APPLIED", "apply", "track"]
-
-
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Applied(Edit):
+    """An apply patch: a configuration, in the name of a manager."""
+
+    tracked = True
+
+    def __init__(self, call: Call, configuration: Manifest, now: datetime) -> None:
+        self._call, self._configuration, self._now = call, configuration, now
+        self.creates = not call.subresource
+
+    def of(self, live: Manifest | None) -> Manifest:
+        call, given = self._call, self._configuration.get("metadata")
+        if live is None and not (isinstance(given, dict) and given.get("name")):
+            text = f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+            raise errors.bad_request(text)
+        return apply(
+            live,
+            copy.deepcopy(self._configuration),
+            call.manager,
+            force=bool(call.force),
+            type_=types.of(call.resource),
+            now=self._now,
+            subresource=call.subresource,
+            reset=types.reset_fields(call.resource, call.subresource),
+        )
 
 
 def apply(

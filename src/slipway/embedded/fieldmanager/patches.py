@@ -10,7 +10,9 @@ import msgspec
 from slipway.api.machinery import gotypes, jsonpatch, strategicmerge
 from slipway.api.machinery.goscalars import SCALARS, GoType
 from slipway.embedded import errors
+from slipway.embedded.errors import FieldError
 from slipway.embedded.registry import types
+from slipway.embedded.registry.write import Edit
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
@@ -48,6 +50,22 @@ def decode(content_type: str, body: bytes) -> Any:
             f"Request entity too large: The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(patch)}",
         )
     return patch
+
+
+class Patch(Edit):
+    """A patch of an object that is there."""
+
+    def __init__(self, resource: Resource, content_type: str, content: Any) -> None:
+        self._resource, self._type, self._content = resource, content_type, content
+
+    def of(self, live: Manifest | None) -> Manifest:
+        return apply(self._resource, self._type, self._content, live or {})
+
+    def mistyped(self, resource: Resource, manifest: Manifest, mismatch: str) -> errors.StatusError:
+        if resource.custom is not None:
+            return super().mistyped(resource, manifest, mismatch)
+        wrong = FieldError.invalid("patch", msgspec.json.encode(manifest).decode(), mismatch)
+        return errors.invalid("", "", "", [wrong])
 
 
 def apply(resource: Resource, content_type: str, patch: Any, live: Manifest) -> Manifest:

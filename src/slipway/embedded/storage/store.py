@@ -49,6 +49,10 @@ class Stored:
         self.others: dict[str, bytes] = {}
         """The object in other API versions, once somebody has asked for them."""
 
+    def encoded(self, api_version: str) -> bytes | None:
+        """The object in an API version, where it is kept in that one or was converted to it before."""
+        return self.raw if api_version == self.api_version else self.others.get(api_version)
+
     def manifest(self) -> Manifest:
         """A copy that the caller may change."""
         return _decode(self.raw)  # type: ignore[no-any-return]
@@ -127,6 +131,8 @@ class Store:
         """Changes up to this version are forgotten, in every bucket."""
         self._journal = journal
         self._buckets: dict[str, Bucket] = {}
+        self._places: dict[str, tuple[Bucket, str, str]] = {}
+        """Where each object is, by its uid."""
 
     def bucket(self, resource: str) -> Bucket:
         found = self._buckets.get(resource)
@@ -140,12 +146,18 @@ class Store:
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
         return self.bucket(resource).objects.get(key(namespace, name))
 
+    def by_uid(self, uid: str) -> tuple[str, Stored] | None:
+        """An object and the resource that it is one of."""
+        place = self._places.get(uid)
+        return (place[1], place[0].objects[place[2]]) if place is not None else None
+
     def restore(self, resource: str, raw: bytes, version: int) -> None:
         """Put back what a journal kept; the history starts after it."""
         stored = Stored(_decode(raw), version, raw)
         bucket = self.bucket(resource)
         insort(bucket.keys, stored.key)
         bucket.objects[stored.key] = stored
+        self._places[stored.uid] = (bucket, resource, stored.key)
 
     def resume(self, version: int) -> None:
         """Go on after the last version of a former life."""
@@ -166,6 +178,7 @@ class Store:
         stored = Stored(manifest, self.version)
         if previous is None:
             insort(bucket.keys, name)
+            self._places[stored.uid] = (bucket, resource, name)
         bucket.objects[name] = stored
         self._record(resource, bucket, Change(MODIFIED if previous else ADDED, self.version, stored, previous), stored.raw)
         return stored
@@ -182,6 +195,7 @@ class Store:
         metadata["resourceVersion"] = str(self.version)
         stored = Stored(manifest, self.version)
         del bucket.objects[name]
+        self._places.pop(previous.uid, None)
         del bucket.keys[bisect_left(bucket.keys, name)]
         self._record(resource, bucket, Change(DELETED, self.version, stored, previous), None)
         return stored
