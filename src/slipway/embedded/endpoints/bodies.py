@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
 from slipway.embedded import errors
 from slipway.embedded.endpoints import protobuf
+from slipway.embedded.registry import types
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
@@ -30,8 +29,8 @@ def decode(body: bytes, content_type: str, kind: str) -> Manifest:
     if media_type not in (*_TYPES, "text/plain", "application/octet-stream", "application/apply-patch+yaml"):
         raise errors.unsupported_media_type(_TYPES)
     try:
-        decoded = _yaml(body) if "yaml" in media_type else msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        decoded = _yaml(body) if "yaml" in media_type else types.decode(body)
+    except ValueError as error:
         raise errors.bad_request(
             f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}"
         ) from None
@@ -49,11 +48,14 @@ def _yaml(body: bytes) -> Any:
     # Clients send JSON as YAML as well, and it is read faster as what it is.
     if body.lstrip()[:1] == b"{":
         try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError:
+            return types.decode(body)
+        except ValueError:
             pass
     try:
         documents = goyaml.load(body.decode())
     except UnicodeDecodeError as error:
         raise errors.bad_request(f"yaml: invalid UTF-8: {error}") from None
-    return documents[0].value if documents else None
+    value = documents[0].value if documents else None
+    if types.is_too_deep(value):
+        raise ValueError(types.TOO_DEEP)
+    return value

@@ -36,8 +36,8 @@ def accepted(resource: Resource) -> tuple[str, ...]:
 def decode(content_type: str, body: bytes) -> Any:
     """The patch in a body, which is JSON."""
     try:
-        patch = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        patch = types.decode(body)
+    except ValueError as error:
         raise errors.bad_request(f"error decoding patch: {error}") from None
     if content_type == JSON and not isinstance(patch, list):
         word = {dict: "object", str: "string", bool: "bool"}.get(type(patch), "number")

@@ -31,6 +31,8 @@ _EXPECTED = {"string": (str,), "integer": (int,), "number": (int, float), "boole
 _ZERO: dict[str, Any] = {"object": {}, "string": "", "integer": 0, "number": 0, "boolean": False, "array": []}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)\Z")
 _GO_TYPES = {"string": "string", "boolean": "bool", "object": "map[string]string", "array": "[]string"}
+_DEEPEST = 200
+TOO_DEEP = f"exceeded max depth: this server takes documents of at most {_DEEPEST} levels"
 _SHARED = "io.k8s.apimachinery."
 """Types that every group has under its own name (DeleteOptions, WatchEvent)."""
 
@@ -91,10 +93,35 @@ def reset_fields(resource: Resource, subresource: str) -> tuple[str, ...]:
 
 def mismatch_of(resource: Resource, manifest: Manifest) -> str:
     """What Go says of an object that it cannot decode; of a custom resource, it has a type for the metadata alone."""
+    if is_too_deep(manifest):
+        return TOO_DEEP
     type_ = of(resource) if resource.custom is None else None
     if type_ is not None:
         return mismatch(manifest, type_, resource.kind)
     return mismatch(manifest.get("metadata"), object_meta(), "ObjectMeta")
+
+
+def decode(body: bytes) -> Any:
+    """JSON as strangers write it; ValueError with Go's words, or near them, where it cannot be read."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    if body.count(b"{") + body.count(b"[") > _DEEPEST and is_too_deep(value):
+        raise ValueError(TOO_DEEP)
+    return value
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a value has more levels than what walks through it can take."""
+    level = [value] if type(value) in (dict, list) else []
+    for _ in range(_DEEPEST + 1):
+        level = [item for parent in level for item in (parent.values() if type(parent) is dict else parent) if type(item) in (dict, list)]
+        if not level:
+            return False
+    return True
 
 
 def mismatch_of_kind(group: str, version: str, kind: str, manifest: Manifest) -> str:
