@@ -167,11 +167,11 @@ def fuzz(data: bytes) -> None:
 async def _send(method: str, target: str, headers: list[tuple[str, str]], body: bytes) -> None:
     core = _server()
     handler = Handler(core, everybody_is_admin=True)
-    payload = StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16)
+    payload = StreamReader(BaseProtocol(asyncio.get_running_loop()), BODY_LIMIT)
     payload.feed_data(body)
     payload.feed_eof()
     try:
-        request = make_mocked_request(method, target, headers=headers, payload=payload, transport=_Transport())
+        request = make_mocked_request(method, target, headers=headers, payload=payload, transport=_Transport(), client_max_size=BODY_LIMIT)
     except ValueError:
         # aiohttp has refused it before the server sees it.
         return

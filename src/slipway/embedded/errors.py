@@ -31,6 +31,8 @@ _PAGE = "page"
 NO_FIELD = "<nil>"
 """How Go prints the path of an error that belongs to the whole object."""
 
+MOST = 1000
+"""More errors than this are not looked for: nobody reads them, and a document of three megabytes may have a million."""
 _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 

@@ -137,3 +137,13 @@ async def test_a_selector_cannot_pretend_to_ask_for_one_name(server: EmbeddedSer
         assert code == 200
         code, _ = await jane.ask("GET", "/api/v1/secrets?fieldSelector=metadata.namespace!%3Dx%5C,metadata.name%3Dallowed")
         assert code == 403
+
+
+@pytest.mark.asyncio
+async def test_a_rule_of_a_billion_rights_is_refused_at_once(server: EmbeddedServer, admin: Wire) -> None:
+    await allow(admin, "jane", MAY_WRITE_ROLES)
+    many = [str(number) for number in range(1000)]
+    async with wire(server.connection("jane", ())) as jane:
+        rule = {"verbs": many, "apiGroups": many, "resources": many}
+        code, _ = await jane.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "rules": [rule]})
+    assert code == 403

@@ -7,7 +7,10 @@ Nobody gives away rights that they do not have, and roles that are made of other
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from slipway.embedded import errors
 from slipway.embedded.access.authentication import MASTERS
@@ -35,6 +38,7 @@ EVERYTHING: list[Manifest] = [
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 ]
+_MOST_PARTS = 10_000
 _COLLECTED = frozenset({"ownerReferences", "finalizers", "selfLink", "managedFields"})
 _ROLES, _BINDINGS = ("roles", "clusterroles"), ("rolebindings", "clusterrolebindings")
 
@@ -258,6 +262,10 @@ def _is_for_the_collector(new: Manifest, old: Manifest) -> bool:
 
 
 def _covered(rule: Manifest, held: list[Manifest], *, namespaced: bool) -> bool:
+    """Whether others allow all that a rule allows; one that says too much to be taken apart is not."""
+    sizes = (len(rule.get(field) or ()) or 1 for field in ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"))
+    if prod(sizes) > _MOST_PARTS:
+        return False
     return all(any(allows(own, part, namespaced=namespaced) for own in held) for part in _parts(rule))
 
 
@@ -289,11 +297,13 @@ def aggregate(store: Store) -> None:
         chosen = (manifest.get("aggregationRule") or {}).get("clusterRoleSelectors")
         if not chosen:
             continue
-        rules: list[Manifest] = []
+        gathered: dict[bytes, Manifest] = {}
         for selector in chosen:
             wanted = selectors.from_label_selector(selector)
             for other, content in roles:
                 if other.name != stored.name and selectors.match_labels(wanted, other.labels):
-                    rules += [rule for rule in content.get("rules") or () if rule not in rules]
+                    for rule in content.get("rules") or ():
+                        gathered.setdefault(msgspec.json.encode(rule, order="sorted"), rule)
+        rules = list(gathered.values())
         if rules != (manifest.get("rules") or []):
             store.put(CLUSTER_ROLES, {**manifest, "rules": rules}, stored.version)

@@ -5,6 +5,7 @@ The functions here are pure; :mod:`slipway.embedded.definitions` writes their re
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -257,10 +258,16 @@ def _custom(manifest: Manifest, version: Manifest) -> CustomVersion:
     warning = version.get("deprecationWarning") or _deprecated(spec, version["name"])
     return CustomVersion(
         definition=manifest["metadata"]["name"],
-        schema=StructuralSchema(schema),
+        schema=_schema(msgspec.json.encode(schema)),
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         selectable=tuple(field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()),
         scale=(version.get("subresources") or {}).get("scale"),
         conversion=spec.get("conversion") or {"strategy": "None"},
         deprecation=warning if version.get("deprecated") else "",
     )
+
+
+@lru_cache(maxsize=256)
+def _schema(encoded: bytes) -> StructuralSchema:
+    """A schema, read once for all servers of the process and all definitions that have the same."""
+    return StructuralSchema(msgspec.json.decode(encoded))

@@ -7,10 +7,11 @@ that the server itself sets in place, :meth:`StructuralSchema.validate`.  Rules 
 from __future__ import annotations
 
 import functools
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from slipway.embedded.apiextensions import quickcheck, structural, validation
-from slipway.embedded.errors import FieldError
+from slipway.embedded.errors import MOST, FieldError
 from slipway.embedded.fieldmanager.types import Type
 from slipway.embedded.registry.types import definitions
 
@@ -55,7 +56,7 @@ class StructuralSchema:
         if self._has_embedded_resources:
             errors += self._embedded_errors(manifest, self.schema, "")
         if old is None or not any(structural.repeated(old, self.schema)):
-            errors += structural.repeated(manifest, self.schema)
+            errors += islice(structural.repeated(manifest, self.schema), MOST)
         return errors
 
     def validate_status(self, manifest: Manifest, old: Manifest) -> list[FieldError]:
@@ -65,7 +66,7 @@ class StructuralSchema:
             return []
         errors = validation.validate(manifest["status"], schema, "status", old.get("status", validation.ABSENT))
         if not any(structural.repeated(old, self.schema)):
-            errors += structural.repeated(manifest, self.schema)
+            errors += islice(structural.repeated(manifest, self.schema), MOST)
         return errors
 
     @functools.cached_property

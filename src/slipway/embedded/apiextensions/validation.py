@@ -70,7 +70,7 @@ def _validate(value: Any, schema: Schema, path: str, old: Any) -> Outcome:
 
 def _same(new: Any, old: Any) -> bool:
     # Python calls 1 and True equal; their JSON is not.
-    return bool(new == old) and (new is old or msgspec.json.encode(new, order="sorted") == msgspec.json.encode(old, order="sorted"))
+    return bool(new == old) and (new is old or _identity(new) == _identity(old))
 
 
 def _types(schema: Schema) -> list[str]:
@@ -161,24 +161,33 @@ def _bound(bound: float, value: float) -> str:
 def _list(value: list[Any], schema: Schema, path: str, old: Any) -> Outcome:
     outcome = Outcome()
     if isinstance(items := schema.get("items"), dict):
+        keys = schema.get("x-kubernetes-list-map-keys") if schema.get("x-kubernetes-list-type") == "map" else None
+        before = _by_keys(old, keys) if keys and isinstance(old, list) else {}
         for index, item in enumerate(value):
-            outcome.merge(_validate(item, items, f"{path}[{index}]", _counterpart(item, schema, old)))
+            known = before.get(_keys_of(item, keys), ABSENT) if keys and before and isinstance(item, dict) else ABSENT
+            outcome.merge(_validate(item, items, f"{path}[{index}]", known))
+            if len(outcome.errors) >= errors.MOST:
+                break
     if (limit := schema.get("minItems")) is not None and len(value) < limit:
         outcome.merge(_invalid(path, len(value), f"should have at least {limit} items"))
     if (limit := schema.get("maxItems")) is not None and len(value) > limit:
         outcome.errors.append(FieldError.too_many(_field(path), len(value), limit))
-    if schema.get("uniqueItems") and any(_same(item, other) for index, item in enumerate(value) for other in value[:index]):
+    if schema.get("uniqueItems") and len(set(map(_identity, value))) < len(value):
         outcome.merge(_invalid(path, "", "shouldn't contain duplicates"))
     return outcome
 
 
-def _counterpart(item: Any, schema: Schema, old: Any) -> Any:
-    """The old element with the same keys; elements of other lists have no identity."""
-    keys = schema.get("x-kubernetes-list-map-keys")
-    if schema.get("x-kubernetes-list-type") != "map" or not keys or not isinstance(old, list) or not isinstance(item, dict):
-        return ABSENT
-    wanted = [item.get(key) for key in keys]
-    return next((other for other in old if isinstance(other, dict) and [other.get(key) for key in keys] == wanted), ABSENT)
+def _by_keys(items: list[Any], keys: list[str]) -> dict[bytes, Any]:
+    """The elements of a list that is a map, the first of each key; elements of other lists have no identity."""
+    return {_keys_of(item, keys): item for item in reversed(items) if isinstance(item, dict)}
+
+
+def _keys_of(item: dict[str, Any], keys: list[str]) -> bytes:
+    return _identity([item.get(key) for key in keys])
+
+
+def _identity(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _enum(value: Any, schema: Schema, path: str) -> Outcome:
@@ -199,6 +208,8 @@ def _object(value: dict[str, Any], schema: Schema, path: str, old: Any) -> Outco
     additional = schema.get("additionalProperties")
     before = old if isinstance(old, dict) else {}
     for key in sorted(value):
+        if len(outcome.errors) >= errors.MOST:
+            break
         if key in properties:
             outcome.merge(_validate(value[key], properties[key], f"{path}.{key}" if path else key, before.get(key, ABSENT)))
         elif isinstance(additional, dict):

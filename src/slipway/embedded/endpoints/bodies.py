@@ -23,8 +23,8 @@ def decode(body: bytes, content_type: str, kind: str) -> Manifest:
     media_type = content_type.partition(";")[0].strip() or JSON
     if media_type == protobuf.MEDIA_TYPE:
         try:
-            return protobuf.decode(body)
-        except protobuf.ProtobufError as error:
+            return types.shallow(protobuf.decode(body))
+        except ValueError as error:
             raise errors.bad_request(f"the object provided is unrecognized (must be of type {kind}): {error}") from None
     if media_type not in (*_TYPES, "text/plain", "application/octet-stream", "application/apply-patch+yaml"):
         raise errors.unsupported_media_type(_TYPES)
@@ -55,7 +55,4 @@ def _yaml(body: bytes) -> Any:
         documents = goyaml.load(body.decode())
     except UnicodeDecodeError as error:
         raise errors.bad_request(f"yaml: invalid UTF-8: {error}") from None
-    value = documents[0].value if documents else None
-    if types.is_too_deep(value):
-        raise ValueError(types.TOO_DEEP)
-    return value
+    return types.shallow(documents[0].value if documents else None)

@@ -69,6 +69,8 @@ def _patch(core: Core, call: Call, query: Mapping[str, str], body: bytes, conten
         prefixed = given if "/" in given else f"/{given}"
         raise errors.bad_request(f"invalid object type: {prefixed}, Kind={applied.get('kind') or ''}")
     metadata.address(call, applied, fill=False)
+    if not isinstance(applied.get("metadata") or {}, dict):
+        raise errors.bad_request("metadata must be an object")
     return Applied(call, applied, core.clock())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -185,17 +186,19 @@ def errors(metadata: Manifest, plural: str, *, custom: bool, old: Manifest | Non
         found += [FieldError.invalid("metadata.name", name, text) for text in (rule(name) if name else ())]
     before = old or {}
     if (given := metadata.get("labels") or {}) != (before.get("labels") or {}):
-        found += map(FieldError.of, labels.validate_labels(given, _PATH.child("labels")))
+        found += _label_errors(given)
     if (given := metadata.get("annotations") or {}) != (before.get("annotations") or {}):
         found += map(FieldError.of, labels.validate_annotations(given, _PATH.child("annotations")))
     found += _owner_errors(metadata.get("ownerReferences") or [])
     finalizers = metadata.get("finalizers") or []
     for finalizer in finalizers:
+        if len(found) >= refusals.MOST:
+            break
         found += [FieldError.invalid("metadata.finalizers", finalizer, text) for text in labels.key_problems(finalizer)]
     if not custom:
         unqualified = [(index, name) for index, name in enumerate(finalizers) if "/" not in name and name not in _STANDARD_FINALIZERS]
         detail = "name is neither a standard finalizer name nor is it fully qualified"
-        found += [FieldError.invalid(f"metadata.finalizers[{index}]", name, detail) for index, name in unqualified]
+        found += [FieldError.invalid(f"metadata.finalizers[{index}]", name, detail) for index, name in unqualified[: refusals.MOST]]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         found.append(FieldError.invalid("metadata.finalizers", finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
     return found
@@ -218,10 +221,20 @@ def update_errors(new: Manifest, old: Manifest) -> list[FieldError]:
     return found
 
 
+def _label_errors(given: dict[str, str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    items = iter(given.items())
+    while (some := dict(islice(items, refusals.MOST))) and len(found) < refusals.MOST:
+        found += map(FieldError.of, labels.validate_labels(some, _PATH.child("labels")))
+    return found
+
+
 def _owner_errors(references: list[Manifest]) -> list[FieldError]:
     found: list[FieldError] = []
     controller = ""
     for reference in references:
+        if len(found) >= refusals.MOST:
+            break
         for field, detail in (("apiVersion", "version must not be empty"), ("kind", ""), ("name", ""), ("uid", "")):
             if not reference.get(field):
                 found.append(

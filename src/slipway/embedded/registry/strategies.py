@@ -115,6 +115,8 @@ class _ConfigMap(Strategy):
 def _key_errors(manifest: Manifest, field: str) -> list[FieldError]:
     found: list[FieldError] = []
     for key in manifest.get(field) or ():
+        if len(found) >= errors.MOST:
+            break
         problems = [f"must be no more than {_LONGEST_KEY} bytes"] if len(key) > _LONGEST_KEY else []
         if not _KEY.fullmatch(key):
             problems.append(_KEY_RULE)

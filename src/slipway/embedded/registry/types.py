@@ -12,7 +12,7 @@ import functools
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from slipway.embedded.registry.resources import Resource
 
 Schema = dict[str, Any]
+_Value = TypeVar("_Value")
 
 _TABLE = Path(__file__).with_name("builtins.json")
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -32,7 +33,7 @@ _ZERO: dict[str, Any] = {"object": {}, "string": "", "integer": 0, "number": 0, 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)\Z")
 _GO_TYPES = {"string": "string", "boolean": "bool", "object": "map[string]string", "array": "[]string"}
 _DEEPEST = 200
-TOO_DEEP = f"exceeded max depth: this server takes documents of at most {_DEEPEST} levels"
+_TOO_DEEP = f"exceeded max depth: this server takes documents of at most {_DEEPEST} levels"
 _SHARED = "io.k8s.apimachinery."
 """Types that every group has under its own name (DeleteOptions, WatchEvent)."""
 
@@ -93,8 +94,8 @@ def reset_fields(resource: Resource, subresource: str) -> tuple[str, ...]:
 
 def mismatch_of(resource: Resource, manifest: Manifest) -> str:
     """What Go says of an object that it cannot decode; of a custom resource, it has a type for the metadata alone."""
-    if is_too_deep(manifest):
-        return TOO_DEEP
+    if _is_too_deep(manifest):
+        return _TOO_DEEP
     type_ = of(resource) if resource.custom is None else None
     if type_ is not None:
         return mismatch(manifest, type_, resource.kind)
@@ -108,14 +109,18 @@ def decode(body: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-    if body.count(b"{") + body.count(b"[") > _DEEPEST and is_too_deep(value):
-        raise ValueError(TOO_DEEP)
+        raise ValueError(_TOO_DEEP) from None
+    return shallow(value) if body.count(b"{") + body.count(b"[") > _DEEPEST else value
+
+
+def shallow(value: _Value) -> _Value:
+    """The value; ValueError where it has more levels than what walks through it can take."""
+    if _is_too_deep(value):
+        raise ValueError(_TOO_DEEP)
     return value
 
 
-def is_too_deep(value: Any) -> bool:
-    """Whether a value has more levels than what walks through it can take."""
+def _is_too_deep(value: Any) -> bool:
     level = [value] if type(value) in (dict, list) else []
     for _ in range(_DEEPEST + 1):
         level = [item for parent in level for item in (parent.values() if type(parent) is dict else parent) if type(item) in (dict, list)]
