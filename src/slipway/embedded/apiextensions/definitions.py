@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.embedded import errors
-from slipway.embedded.apiextensions import resources as customresources
+from slipway.embedded.apiextensions import resources
 from slipway.embedded.call import Call
 from slipway.embedded.registry import delete
 from slipway.embedded.registry.delete import DeleteOptions
@@ -49,7 +49,7 @@ class Definitions:
             await self._empty(manifest)
             self._finish(name)
             return
-        status = customresources.established_status(manifest, self._names(), timestamp(self._clock()))
+        status = resources.established_status(manifest, self._names(), timestamp(self._clock()))
         if status != manifest.get("status"):
             manifest["status"] = status
             self._put(stored, manifest)
@@ -90,7 +90,7 @@ class Definitions:
         manifest = stored.manifest()
         if self._instances(manifest):
             return
-        finalizers = [finalizer for finalizer in manifest["metadata"].get("finalizers") or () if finalizer != customresources.CLEANUP]
+        finalizers = [finalizer for finalizer in manifest["metadata"].get("finalizers") or () if finalizer != resources.CLEANUP]
         if not finalizers:
             manifest["metadata"].pop("finalizers", None)
             self._store.delete(DEFINITIONS, manifest, stored.version)
@@ -102,14 +102,14 @@ class Definitions:
         return list(self._store.bucket(_bucket_of(manifest)).within(""))
 
     def _serve(self, manifest: Manifest) -> None:
-        if not customresources.condition_is(manifest, "Established"):
+        if not resources.condition_is(manifest, "Established"):
             return
         name, spec = manifest["metadata"]["name"], manifest["spec"]
         if self._served.get(name, ("", None))[1] == spec:
             return
-        resources = customresources.resources(manifest)
+        served = resources.served(manifest)
         bucket = _bucket_of(manifest)
-        self._catalog.set_custom(bucket, resources)
+        self._catalog.set_custom(bucket, served)
         self._served[name] = (bucket, spec)
         # What was converted by an older definition may look otherwise now.
         for stored in self._store.bucket(bucket).within(""):

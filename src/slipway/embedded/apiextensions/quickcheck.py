@@ -1,6 +1,7 @@
 """A schema as functions that say only whether a value is good: most are, and then no error needs words.
 
-Where one says no, :mod:`slipway.embedded.validation` looks again and has the last word; so it may say no too often, never too seldom.
+Where one says no, :mod:`slipway.embedded.apiextensions.validation` looks again and has the last word; so it may say no too often,
+never too seldom.
 """
 
 from __future__ import annotations

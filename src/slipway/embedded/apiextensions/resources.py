@@ -1,6 +1,6 @@
 """Resources from CustomResourceDefinitions: what one declares, when it is good, and what the server says about it.
 
-The functions here are pure; :mod:`slipway.embedded.definitions` writes their results and serves the resources.
+The functions here are pure; :mod:`slipway.embedded.apiextensions.definitions` writes their results and serves the resources.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def with_condition(conditions: list[Manifest], type_: str, status: str, reason: 
     return [new if condition is before else condition for condition in conditions]
 
 
-def resources(manifest: Manifest) -> list[Resource]:
+def served(manifest: Manifest) -> list[Resource]:
     """The resources that an established definition makes the server serve, one a served version."""
     spec = manifest["spec"]
     names = (manifest.get("status") or {}).get("acceptedNames") or spec["names"]

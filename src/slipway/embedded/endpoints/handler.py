@@ -1,5 +1,7 @@
-"""Requests in, answers out: who asks, whether they may, and where it goes.  Reads and watches are answered here, writes by
-:mod:`slipway.embedded.endpoints.writes`."""
+"""Requests in, answers out: who asks, whether they may, and where it goes.
+
+Reads and watches are answered here, writes by :mod:`slipway.embedded.endpoints.writes`.
+"""
 
 from __future__ import annotations
 

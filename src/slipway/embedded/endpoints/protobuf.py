@@ -1,6 +1,6 @@
 """Objects of built-in kinds that clients send in protobuf, as typed Go clients and so ``kubectl create`` do.
 
-Answers are JSON always, which those clients accept as well.  ``data/protobuf.json`` is made by tests/oracles/protobuf_record.py from
+Answers are JSON always, which those clients accept as well.  ``protobuf.json`` is made by tests/oracles/protobuf_record.py from
 the Go declarations: field numbers, JSON names, and which fields are pointers, since only there a zero is a value.
 """
 

@@ -12,7 +12,7 @@ import msgspec
 
 from slipway.api.machinery import labels
 from slipway.api.machinery.fieldpath import Path
-from slipway.embedded import errors as refusals
+from slipway.embedded import errors
 from slipway.embedded.errors import FieldError
 
 if TYPE_CHECKING:
@@ -88,33 +88,33 @@ def address(call: Call, manifest: Manifest, *, fill: bool = True) -> None:
         field = "Kind" if not kind else "apiVersion"
         text = msgspec.json.encode(manifest).decode()
         unknown = f"the object provided is unrecognized (must be of type {resource.kind})"
-        raise refusals.bad_request(f"{unknown}: Object '{field}' is missing in '{text}' ({text})")
+        raise errors.bad_request(f"{unknown}: Object '{field}' is missing in '{text}' ({text})")
     if api_version and api_version != resource.api_version and resource.custom is None:
-        raise refusals.bad_request(
+        raise errors.bad_request(
             f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: no kind "{kind or resource.kind}" '
             f'is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
         )
     if api_version and api_version != resource.api_version:
-        raise refusals.bad_request(
+        raise errors.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version ({resource.api_version})"
         )
     if kind and kind != resource.kind:
         if resource.custom is None:
             text = f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
             package = resource.group.partition(".")[0] or "core"
-            raise refusals.bad_request(f"{text}: converting ({resource.version}.{kind}) to ({package}.{resource.kind}): unknown conversion")
+            raise errors.bad_request(f"{text}: converting ({resource.version}.{kind}) to ({package}.{resource.kind}): unknown conversion")
         given = manifest.get("metadata")
         named = str(given.get("name") or "") if isinstance(given, dict) else ""
-        raise refusals.invalid(resource.group, kind, named, [FieldError.invalid("kind", kind, f"must be {resource.kind}")])
+        raise errors.invalid(resource.group, kind, named, [FieldError.invalid("kind", kind, f"must be {resource.kind}")])
     manifest["apiVersion"], manifest["kind"] = resource.api_version, resource.kind
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
         return
     stated = metadata.get("namespace") or ""
     if resource.namespaced and stated not in ("", namespace):
-        raise refusals.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if not resource.namespaced and stated:
-        raise refusals.bad_request("namespace may not be set on an object that is not in one")
+        raise errors.bad_request("namespace may not be set on an object that is not in one")
     if resource.namespaced and fill:
         metadata["namespace"] = namespace
     if name:
@@ -122,7 +122,7 @@ def address(call: Call, manifest: Manifest, *, fill: bool = True) -> None:
             if fill and not metadata.get("generateName"):
                 metadata["name"] = name
         elif metadata["name"] != name:
-            raise refusals.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+            raise errors.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
 
 
 def carry_over(new: Manifest, old: Manifest) -> None:
@@ -172,7 +172,7 @@ def _problems(name: str, pattern: re.Pattern[str], limit: int, rule: str) -> lis
     return found if pattern.match(name) else [*found, rule]
 
 
-def errors(metadata: Manifest, plural: str, *, custom: bool, old: Manifest | None = None) -> list[FieldError]:
+def validate(metadata: Manifest, plural: str, *, custom: bool, old: Manifest | None = None) -> list[FieldError]:
     """What is wrong with the metadata of an object, whatever its kind; what it has from the old one was looked at when that was written."""
     found: list[FieldError] = []
     if old is None:
@@ -192,19 +192,19 @@ def errors(metadata: Manifest, plural: str, *, custom: bool, old: Manifest | Non
     found += _owner_errors(metadata.get("ownerReferences") or [])
     finalizers = metadata.get("finalizers") or []
     for finalizer in finalizers:
-        if len(found) >= refusals.MOST:
+        if len(found) >= errors.MOST:
             break
         found += [FieldError.invalid("metadata.finalizers", finalizer, text) for text in labels.key_problems(finalizer)]
     if not custom:
         unqualified = [(index, name) for index, name in enumerate(finalizers) if "/" not in name and name not in _STANDARD_FINALIZERS]
         detail = "name is neither a standard finalizer name nor is it fully qualified"
-        found += [FieldError.invalid(f"metadata.finalizers[{index}]", name, detail) for index, name in unqualified[: refusals.MOST]]
+        found += [FieldError.invalid(f"metadata.finalizers[{index}]", name, detail) for index, name in unqualified[: errors.MOST]]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         found.append(FieldError.invalid("metadata.finalizers", finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
     return found
 
 
-def update_errors(new: Manifest, old: Manifest) -> list[FieldError]:
+def validate_update(new: Manifest, old: Manifest) -> list[FieldError]:
     """What is wrong with the metadata as a successor of the old one."""
     found: list[FieldError] = []
     if "deletionTimestamp" in old:
@@ -224,7 +224,7 @@ def update_errors(new: Manifest, old: Manifest) -> list[FieldError]:
 def _label_errors(given: dict[str, str]) -> list[FieldError]:
     found: list[FieldError] = []
     items = iter(given.items())
-    while (some := dict(islice(items, refusals.MOST))) and len(found) < refusals.MOST:
+    while (some := dict(islice(items, errors.MOST))) and len(found) < errors.MOST:
         found += map(FieldError.of, labels.validate_labels(some, _PATH.child("labels")))
     return found
 
@@ -233,7 +233,7 @@ def _owner_errors(references: list[Manifest]) -> list[FieldError]:
     found: list[FieldError] = []
     controller = ""
     for reference in references:
-        if len(found) >= refusals.MOST:
+        if len(found) >= errors.MOST:
             break
         for field, detail in (("apiVersion", "version must not be empty"), ("kind", ""), ("name", ""), ("uid", "")):
             if not reference.get(field):

@@ -176,7 +176,7 @@ class Registry:
         manifest = types.completed(resource, manifest)
         given = manifest["metadata"]
         metadata.tidy(given)
-        wrong = metadata.errors(given, resource.plural, custom=resource.custom is not None) + strategy.errors(manifest, None)
+        wrong = metadata.validate(given, resource.plural, custom=resource.custom is not None) + strategy.errors(manifest, None)
         if resource.custom is not None:
             wrong += resource.custom.schema.validate(manifest)
         if wrong:
@@ -307,13 +307,13 @@ def _merged(resource: Resource, new: Manifest, old: Manifest, subresource: str) 
 
 
 def _errors(resource: Resource, new: Manifest, old: Manifest, subresource: str) -> list[FieldError]:
-    found = metadata.update_errors(new["metadata"], old["metadata"])
+    found = metadata.validate_update(new["metadata"], old["metadata"])
     if resource.custom is None:
         # The real server looks twice at the metadata of its own kinds, and says so twice.
         found += found
     if subresource:
         return found + (resource.custom.schema.validate_status(new, old) if resource.custom is not None else [])
-    found += metadata.errors(new["metadata"], resource.plural, custom=resource.custom is not None, old=old["metadata"])
+    found += metadata.validate(new["metadata"], resource.plural, custom=resource.custom is not None, old=old["metadata"])
     if resource.custom is None:
         return found + strategies.of(resource).errors(new, old)
     return found + resource.custom.schema.validate(new, old)

@@ -20,7 +20,10 @@ create table if not exists facts (name text primary key, value blob not null) wi
 
 
 class Database:
-    """A :class:`slipway.embedded.store.Journal`.  A killed process loses nothing; a machine that goes down may lose the last writes."""
+    """A :class:`slipway.embedded.storage.store.Journal`.
+
+    A killed process loses nothing; a machine that goes down may lose the last writes.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
