@@ -80,7 +80,7 @@ class Authorizer:
         self._store = store
         self._bindings: list[_Binding] | None = None
         self._rules: dict[tuple[str, str, str], list[Manifest] | None] = {}
-        store.listeners.append(self._forget)
+        store.listen(self._forget, ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
 
     def decide(self, user: User, request: Attributes) -> Verdict:
         if MASTERS in user.groups:
@@ -116,7 +116,7 @@ class Authorizer:
         del change
         if resource in (BINDINGS, CLUSTER_BINDINGS):
             self._bindings = None
-        elif resource in (ROLES, CLUSTER_ROLES):
+        else:
             self._rules.clear()
 
     def _bound(self, user: User, namespace: str) -> Iterator[_Binding]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slipway.embedded.storage.store import Change
 
 
+_NAMESPACES = "namespaces"
 _log = logging.getLogger(__name__)
 
 
@@ -46,15 +47,15 @@ class Controllers:
                 self._collector.load(stored)
         for uid in self._collector.with_owners():
             self._add("garbage", uid)
-        for stored in store.bucket("namespaces").within(""):
+        for stored in store.bucket(_NAMESPACES).within(""):
             self._add("namespace", stored.name)
         for stored in store.bucket(DEFINITIONS).within(""):
             self._add("definition", stored.name)
-        store.listeners.append(self._observe)
+        store.listen(self._observe, _NAMESPACES, DEFINITIONS, CLUSTER_ROLES)
+        store.follow(self._follow)
         self._task = asyncio.create_task(self._run(), name="embedded controllers")
 
     async def stop(self) -> None:
-        self._registry.store.listeners.remove(self._observe)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -64,26 +65,28 @@ class Controllers:
         self._wake.set()
 
     def _observe(self, bucket: str, change: Change) -> None:
-        current, previous = change.current, change.previous
-        if current.owners or current.deleting or change.type == DELETED or (previous is not None and previous.owners):
-            for uid in self._collector.observe(change):
-                self._add("garbage", uid)
-        if bucket == "namespaces":
-            self._add("namespace", current.name)
-        elif current.namespace and change.type == DELETED:
-            owner = self._registry.store.get("namespaces", "", current.namespace)
-            if owner is not None and (owner.deleting or current.name in ("default", "kube-root-ca.crt")):
-                self._add("namespace", current.namespace)
-        if bucket == DEFINITIONS:
-            self._add("definition", current.name)
-            if change.type == DELETED:
-                # Names that were taken may be free now.
-                for stored in self._registry.store.bucket(bucket).within(""):
-                    self._add("definition", stored.name)
-        elif change.type == DELETED and (resource := self._catalog.stored_as(bucket)) is not None and resource.custom is not None:
-            self._add("definition", resource.custom.definition)
         if bucket == CLUSTER_ROLES:
             self._add("roles", "")
+            return
+        self._add("namespace" if bucket == _NAMESPACES else "definition", change.current.name)
+        if bucket == DEFINITIONS and change.type == DELETED:
+            # Names that were taken may be free now.
+            for stored in self._registry.store.bucket(bucket).within(""):
+                self._add("definition", stored.name)
+
+    def _follow(self, bucket: str, change: Change) -> None:
+        for uid in self._collector.observe(change):
+            self._add("garbage", uid)
+        if change.type != DELETED:
+            return
+        current = change.current
+        if current.namespace:
+            owner = self._registry.store.get(_NAMESPACES, "", current.namespace)
+            if owner is not None and (owner.deleting or current.name in ("default", "kube-root-ca.crt")):
+                self._add("namespace", current.namespace)
+        resource = self._catalog.stored_as(bucket)
+        if resource is not None and resource.custom is not None:
+            self._add("definition", resource.custom.definition)
 
     async def _run(self) -> None:
         while True:

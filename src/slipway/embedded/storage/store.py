@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from slipway.api.machinery.objects import Manifest
 
@@ -61,13 +62,14 @@ class Stored:
 class Change:
     """What a write did to one object."""
 
-    __slots__ = ("current", "frames", "previous", "type", "version")
+    __slots__ = ("current", "frames", "is_of_life", "previous", "type", "version")
 
     def __init__(self, type_: str, version: int, current: Stored, previous: Stored | None) -> None:
         self.type, self.version = type_, version
         self.current = current
         """The new state; of a deleted object the last one, at the version of its deletion."""
         self.previous = previous
+        self.is_of_life = bool(current.owners or current.deleting or type_ == DELETED or (previous is not None and previous.owners))
         self.frames: dict[tuple[str, str], bytes] = {}
         """The lines that watches send, by type and API version, once one has sent them."""
 
@@ -91,6 +93,10 @@ class Bucket:
         keys, objects = self.keys, self.objects
         end = bisect_left(keys, last) if last else len(keys)
         return (objects[name] for name in keys[bisect_left(keys, max(first, start)) : end])
+
+
+Listener = Callable[[str, Change], None]
+"""Is told the resource and what happened."""
 
 
 class Journal(Protocol):
@@ -124,8 +130,10 @@ class Store:
 
     def __init__(self, *, history: int = 10_000, journal: Journal | None = None) -> None:
         self.version = 1
-        self.listeners: list[Callable[[str, Change], None]] = []
-        """Told of every change of every resource, in order."""
+        self._listeners: dict[str, list[Listener]] = {}
+        """Who is told of the changes of a resource, in order."""
+        self._followers: list[Listener] = []
+        """Who is told of the life of all objects."""
         self._history = history
         self._floor = 0
         """Changes up to this version are forgotten, in every bucket."""
@@ -133,6 +141,15 @@ class Store:
         self._buckets: dict[str, Bucket] = {}
         self._places: dict[str, tuple[Bucket, str, str]] = {}
         """Where each object is, by its uid."""
+
+    def listen(self, listener: Listener, *resources: str) -> None:
+        """Tell of all changes of some resources."""
+        for resource in resources:
+            self._listeners.setdefault(resource, []).append(listener)
+
+    def follow(self, follower: Listener) -> None:
+        """Tell of what changes the life of an object of any resource: it is owned, or no longer; it is to be deleted, or is gone."""
+        self._followers.append(follower)
 
     def bucket(self, resource: str) -> Bucket:
         found = self._buckets.get(resource)
@@ -244,5 +261,8 @@ class Store:
             bucket.compacted = bucket.history.popleft().version
         for watcher in tuple(bucket.watchers):
             watcher(change)
-        for listener in self.listeners:
+        for listener in self._listeners.get(resource, ()):
             listener(resource, change)
+        if change.is_of_life:
+            for follower in self._followers:
+                follower(resource, change)

@@ -33,7 +33,7 @@ class Admission:
     def __init__(self, store: Store, caller: WebhookCaller) -> None:
         self._store, self._caller = store, caller
         self._webhooks: dict[str, list[Manifest] | None] = {_MUTATING: None, _VALIDATING: None}
-        store.listeners.append(self._forget)
+        store.listen(self._forget, *self._webhooks)
 
     async def mutate(self, call: Call, operation: str, new: Manifest, old: Manifest | None) -> Manifest:
         """The object as the mutating webhooks want it."""
@@ -53,8 +53,7 @@ class Admission:
 
     def _forget(self, bucket: str, change: Change) -> None:
         del change
-        if bucket in self._webhooks:
-            self._webhooks[bucket] = None
+        self._webhooks[bucket] = None
 
     def _of(self, bucket: str) -> list[Manifest]:
         found = self._webhooks[bucket]
