@@ -89,6 +89,20 @@ def test_a_json_patch_of_a_missing_path_is_refused(api: Api, widget: str) -> Non
     assert answer.summary == (422, "Invalid", "the server rejected our request due to an error in our request")
 
 
+def test_a_json_patch_that_doubles_a_value_again_and_again_is_refused(api: Api, config_map: str) -> None:
+    operations = [{"op": "add", "path": "/data", "value": {"a": "x" * 1000}}]
+    operations += [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(14)]
+    answer = api.patch(config_map, operations, JSON_PATCH)
+    assert answer.summary == (422, "Invalid", "the server rejected our request due to an error in our request")
+
+
+def test_a_json_patch_has_at_most_ten_thousand_operations(api: Api, config_map: str) -> None:
+    operations = [{"op": "test", "path": "/kind", "value": "ConfigMap"}] * 10_001
+    answer = api.patch(config_map, operations, JSON_PATCH)
+    text = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+    assert answer.summary == (413, "RequestEntityTooLarge", text)
+
+
 def test_a_json_patch_must_be_a_list(api: Api, widget: str) -> None:
     answer = api.patch(widget, {"op": "remove"}, JSON_PATCH)
     assert answer.code == 400

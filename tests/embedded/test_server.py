@@ -98,6 +98,16 @@ async def test_garbage_of_a_former_life_is_collected(tmp_path: Path) -> None:
         await asker.until_gone(f"{MAPS}/child")
 
 
+async def test_a_database_is_its_owners_alone(tmp_path: Path) -> None:
+    database = tmp_path / "server.db"
+    async with EmbeddedServer(database=database, tls=False):
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+        assert modes == {"server.db": 0o600, "server.db-wal": 0o600}
+    database.chmod(0o644)
+    async with EmbeddedServer(database=database, tls=False):
+        assert database.stat().st_mode & 0o777 == 0o600
+
+
 async def test_one_database_is_for_one_server(tmp_path: Path) -> None:
     database = tmp_path / "server.db"
     async with EmbeddedServer(database=database, tls=False):

@@ -1,16 +1,20 @@
-"""What the server refuses, as a metav1.Status with the words of kube-apiserver: programs read its reason, people its message."""
+"""What the server refuses, as a metav1.Status with the words of kube-apiserver, and what is wrong with one field of an object.
+
+Programs read the reason, and some the texts (``Required value``), people the message: both follow the real server to the letter.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slipway.embedded import fielderrors
+from slipway.api.machinery.fieldpath import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from slipway.api.machinery import fieldpath
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.fielderrors import FieldError
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -22,6 +26,69 @@ TOO_OLD_CONTINUE = (
 )
 
 _PAGE = "page"
+
+
+NO_FIELD = "<nil>"
+"""How Go prints the path of an error that belongs to the whole object."""
+
+MOST = 1000
+"""More errors than this are not looked for: nobody reads them, and a document of three megabytes may have a million."""
+_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+class FieldError(NamedTuple):
+    """One thing wrong at one place, in the words of apimachinery's field errors: ``message`` says what, without the place.
+
+    ``reason`` is what a Status carries as the type of a cause.
+    """
+
+    field: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+    @classmethod
+    def of(cls, error: fieldpath.FieldError) -> FieldError:
+        """An error of :mod:`slipway.api.machinery.fieldpath`, for a Status."""
+        reason = "FieldValue" + error.fault.name.title().replace("_", "")
+        return cls(str(error.path), reason, str(error).removeprefix(f"{error.path}: "))
+
+    @classmethod
+    def required(cls, field: str, detail: str = "") -> FieldError:
+        return cls(field, "FieldValueRequired", _joined("Required value", detail))
+
+    @classmethod
+    def invalid(cls, field: str, value: Any, detail: str) -> FieldError:
+        return cls(field, "FieldValueInvalid", _joined(f"Invalid value: {shown(value)}", detail))
+
+    @classmethod
+    def type_invalid(cls, field: str, value: Any, detail: str) -> FieldError:
+        return cls(field, "FieldValueTypeInvalid", _joined(f"Invalid value: {shown(value)}", detail))
+
+    @classmethod
+    def forbidden(cls, field: str, detail: str) -> FieldError:
+        return cls(field, "FieldValueForbidden", _joined("Forbidden", detail))
+
+    @classmethod
+    def duplicate(cls, field: str, value: Any) -> FieldError:
+        return cls(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+    @classmethod
+    def not_supported(cls, field: str, value: Any, allowed: Iterable[str]) -> FieldError:
+        listed = ", ".join(quoted(item) for item in allowed)
+        return cls(
+            field, "FieldValueNotSupported", _joined(f"Unsupported value: {shown(value)}", f"supported values: {listed}" if listed else "")
+        )
+
+    @classmethod
+    def too_long(cls, field: str, limit: int) -> FieldError:
+        return cls(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {'byte' if limit == 1 else 'bytes'}")
+
+    @classmethod
+    def too_many(cls, field: str, actual: int, limit: int) -> FieldError:
+        return cls(field, "FieldValueTooMany", f"Too many: {actual}: must have at most {limit} {'item' if limit == 1 else 'items'}")
 
 
 class StatusError(Exception):
@@ -82,8 +149,8 @@ def conflict(group: str, resource: str, name: str, why: str = MODIFIED) -> Statu
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """All that is wrong with an object, each with its field."""
-    about = {**_about(group, kind, name), "causes": fielderrors.causes(errors)}
-    return StatusError(422, "Invalid", f'{qualified(group, kind)} "{name}" is invalid: {fielderrors.aggregate(errors)}', about)
+    about = {**_about(group, kind, name), "causes": causes(errors)}
+    return StatusError(422, "Invalid", f'{qualified(group, kind)} "{name}" is invalid: {aggregate(errors)}', about)
 
 
 def bad_request(message: str) -> StatusError:
@@ -98,11 +165,6 @@ def forbidden(group: str, resource: str, name: str, why: str) -> StatusError:
 
 def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
-
-
-def method_not_supported(group: str, resource: str, action: str) -> StatusError:
-    message = f'{action} is not supported on resources of kind "{qualified(group, resource)}"'
-    return StatusError(405, "MethodNotAllowed", message, _about(group, resource, ""))
 
 
 def method_not_allowed() -> StatusError:
@@ -143,3 +205,38 @@ def too_large_version(version: int, current: int) -> StatusError:
     message = f"Timeout: Too large resource version: {version}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})
+
+
+def aggregate(errors: Iterable[FieldError]) -> str:
+    """All errors as one text: ``[a, b]``, a single one alone, equal ones once."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def causes(errors: Iterable[FieldError]) -> list[dict[str, str]]:
+    """The errors as ``details.causes`` of a Status."""
+    return [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
+
+
+def shown(value: Any) -> str:
+    """A value inside a message: text in Go's quotes, everything else as Go's JSON, keys sorted and safe inside HTML."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, float):
+        return go_float(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).translate(_HTML)
+
+
+def go_float(value: float) -> str:
+    """Go's ``%v`` of a float64: no fraction where there is none, an exponent from 21 digits on."""
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}"
+    return text
+
+
+def _joined(head: str, detail: str) -> str:
+    return f"{head}: {detail}" if detail else head

@@ -11,35 +11,42 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.embedded import bootstrap
-from slipway.embedded.access.authentication import MASTERS, User, with_authenticated
-from slipway.embedded.core import Core
-from slipway.embedded.endpoints.handler import BODY_LIMIT, Handler
+from slipway.embedded.access.authentication import MASTERS, Authenticator, User, with_authenticated
+from slipway.embedded.access.authorization import Authorizer
+from slipway.embedded.apiextensions.definitions import Definitions
+from slipway.embedded.controllers.loop import Controllers
+from slipway.embedded.endpoints.handler import Handler, make_request
+from slipway.embedded.endpoints.pages import Pages
 from slipway.embedded.pki import Identity
+from slipway.embedded.registry.resources import Catalog
+from slipway.embedded.registry.write import Registry
 from slipway.embedded.storage.sqlite import Database
 from slipway.embedded.storage.store import Store
+from slipway.embedded.webhooks.admission import Admission
+from slipway.embedded.webhooks.client import WebhookCaller
+from slipway.embedded.webhooks.conversion import Converter
 from slipway.kube.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from slipway.embedded.registry.resources import Resource
+    from slipway.embedded.storage.watch import Watch
+
 VERSION = "v1.35.4"
 """The release of Kubernetes whose behaviour this is."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    """As aiohttp makes them, with kube-apiserver's limit for bodies."""
-    return web.BaseRequest(message, payload, protocol, writer, task, asyncio.get_running_loop(), client_max_size=BODY_LIMIT)
+_ITSELF = with_authenticated(User("system:kube-controller-manager", (MASTERS,)))
+_now = partial(datetime.now, UTC)
 
 
 class EmbeddedServer:
@@ -114,7 +121,6 @@ class EmbeddedServer:
             version=self._version,
             bookmark_seconds=self._bookmark_seconds,
             ca=self._identity.ca,
-            itself=with_authenticated(User("system:kube-controller-manager", (MASTERS,))),
         )
         self._core.start()
         self._handler = Handler(self._core, everybody_is_admin=not self._tls)
@@ -169,8 +175,9 @@ class EmbeddedServer:
         if self._handler is None or self._identity is None:
             raise OperatorError("the embedded API server has no handler")
         context = self._identity.server_context((self.address, *self._names)) if self._tls else None
-        # A watch ends when it is told to; what is left after this time is cut off.
-        self._runner = web.ServerRunner(web.Server(self._handler, request_factory=_request, access_log=None), shutdown_timeout=2.0)
+        # A request whose client is gone ends with it.  A watch ends when it is told to; what is left after this time is cut off.
+        server = web.Server(self._handler, request_factory=make_request, handler_cancellation=True, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=2.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.address, self.port, ssl_context=context, backlog=1024)
         try:
@@ -179,6 +186,54 @@ class EmbeddedServer:
             await self.stop()
             raise OperatorError(f"the embedded API server cannot listen on {self.address}:{self.port}: {error.strerror or error}") from None
         self.port = self._runner.addresses[0][1]
+
+
+class Core:
+    """One server's store and everything that works on it."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        *,
+        tokens: Mapping[str, User],
+        version: str,
+        bookmark_seconds: float,
+        ca: bytes,
+    ) -> None:
+        self.store, self.clock, self.bookmark_seconds = store, clock, bookmark_seconds
+        self.catalog = Catalog()
+        self.caller = WebhookCaller()
+        self.converter = Converter(self.caller)
+        self.authenticator = Authenticator(store, clock, tokens)
+        self.authorizer = Authorizer(store)
+        self.registry = Registry(store, clock, self.converter, Admission(store, self.caller), self.authorizer)
+        self.pages = Pages(self.catalog, version)
+        self.definitions = Definitions(self.registry, self.catalog, _ITSELF)
+        self.controllers = Controllers(self.registry, self.catalog, self.definitions, _ITSELF, ca)
+        self._watches: dict[tuple[str, str, str], set[Watch]] = {}
+
+    def start(self) -> None:
+        self.definitions.load()
+        self.catalog.changed = self._end_orphaned_watches
+        self.controllers.start()
+
+    async def stop(self) -> None:
+        await self.controllers.stop()
+        await self.caller.close()
+
+    def watched(self, resource: Resource, watch: Watch) -> None:
+        self._watches.setdefault((resource.group, resource.version, resource.plural), set()).add(watch)
+
+    def unwatched(self, resource: Resource, watch: Watch) -> None:
+        self._watches.get((resource.group, resource.version, resource.plural), set()).discard(watch)
+
+    def _end_orphaned_watches(self) -> None:
+        """A resource that is no longer served, or is served otherwise, is no longer watched."""
+        for key, watches in self._watches.items():
+            if self.catalog.find(*key) is None:
+                for watch in watches:
+                    watch.end()
 
 
 async def serve_forever(server: EmbeddedServer) -> None:

@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from embedded.wire import Wire, wire
+from embedded.wire import MERGE, Wire, wire
 from support.waiting import eventually
 
-from slipway.embedded.access.authorization import allows
-from slipway.embedded.endpoints.request import RequestInfo
+from slipway.embedded.access.authorization import Attributes, allows
 from slipway.embedded.server import EmbeddedServer
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
-def request(verb: str = "get", resource: str = "pods", subresource: str = "", group: str = "", name: str = "") -> RequestInfo:
-    return RequestInfo(verb, "", group, "v1", "n", resource, subresource, name)
+def request(verb: str = "get", resource: str = "pods", subresource: str = "", group: str = "", name: str = "") -> Attributes:
+    return Attributes(verb, "", group, "v1", "n", resource, subresource, name)
 
 
 RULE: dict[str, Any] = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
@@ -41,18 +40,18 @@ RULE: dict[str, Any] = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods
         (RULE | {"resourceNames": ["a"]}, request(name="a"), True),
         (RULE | {"resourceNames": ["a"]}, request(name="b"), False),
         (RULE | {"resourceNames": ["a"]}, request(verb="list"), False),
-        ({"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, RequestInfo("get", "/healthz"), True),
-        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, RequestInfo("get", "/apis/apps"), True),
-        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, RequestInfo("get", "/version"), False),
-        ({"verbs": ["get"], "nonResourceURLs": ["*"]}, RequestInfo("get", "/version"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, Attributes("get", "/healthz"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, Attributes("get", "/apis/apps"), True),
+        ({"verbs": ["get"], "nonResourceURLs": ["/apis/*"]}, Attributes("get", "/version"), False),
+        ({"verbs": ["get"], "nonResourceURLs": ["*"]}, Attributes("get", "/version"), True),
     ],
 )
-def test_a_rule(rule: dict[str, Any], asked: RequestInfo, allowed: bool) -> None:
+def test_a_rule(rule: dict[str, Any], asked: Attributes, allowed: bool) -> None:
     assert allows(rule, asked, namespaced=False) is allowed
 
 
 def test_a_role_in_a_namespace_says_nothing_of_paths() -> None:
-    assert not allows({"verbs": ["get"], "nonResourceURLs": ["*"]}, RequestInfo("get", "/version"), namespaced=True)
+    assert not allows({"verbs": ["get"], "nonResourceURLs": ["*"]}, Attributes("get", "/version"), namespaced=True)
 
 
 @pytest_asyncio.fixture
@@ -99,3 +98,53 @@ async def test_a_role_of_labelled_roles_has_their_rules_and_follows_them(server:
         await eventually(lambda: may(200))
         await admin.ask("DELETE", f"{RBAC}/clusterroles/nodes")
         await eventually(lambda: may(403))
+
+
+async def allow(admin: Wire, user: str, *rules: dict[str, Any], name: str = "allowed") -> None:
+    await admin.make(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
+    await bind(admin, name, kind="User", name=user, apiGroup="rbac.authorization.k8s.io")
+
+
+MAY_WRITE_ROLES = {"verbs": ["create", "get", "patch", "update"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"]}
+GATHERS = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+
+
+@pytest.mark.asyncio
+async def test_a_role_that_gathers_others_needs_all_rights(server: EmbeddedServer, admin: Wire) -> None:
+    await allow(admin, "jane", MAY_WRITE_ROLES)
+    why = 'clusterroles.rbac.authorization.k8s.io "{}" is forbidden: must have cluster-admin privileges to use the aggregationRule'
+    async with wire(server.connection("jane", ())) as jane:
+        await jane.make(f"{RBAC}/clusterroles", {"metadata": {"name": "empty"}, "rules": []})
+        await bind(jane, "empty", kind="User", name="jane", apiGroup="rbac.authorization.k8s.io")
+        code, document = await jane.ask("PATCH", f"{RBAC}/clusterroles/empty", {"aggregationRule": GATHERS}, MERGE)
+        assert (code, document["message"]) == (403, why.format("empty"))
+        code, document = await jane.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "other"}, "aggregationRule": GATHERS})
+        assert (code, document["message"]) == (403, why.format("other"))
+
+
+@pytest.mark.asyncio
+async def test_who_has_all_rights_may_gather_roles(server: EmbeddedServer, admin: Wire) -> None:
+    rules = ({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]})
+    await allow(admin, "jane", *rules)
+    async with wire(server.connection("jane", ())) as jane:
+        await jane.make(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "aggregationRule": GATHERS})
+
+
+@pytest.mark.asyncio
+async def test_a_selector_cannot_pretend_to_ask_for_one_name(server: EmbeddedServer, admin: Wire) -> None:
+    await allow(admin, "jane", {"verbs": ["list"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["allowed"]})
+    async with wire(server.connection("jane", ())) as jane:
+        code, _ = await jane.ask("GET", "/api/v1/secrets?fieldSelector=metadata.name%3Dallowed")
+        assert code == 200
+        code, _ = await jane.ask("GET", "/api/v1/secrets?fieldSelector=metadata.namespace!%3Dx%5C,metadata.name%3Dallowed")
+        assert code == 403
+
+
+@pytest.mark.asyncio
+async def test_a_rule_of_a_billion_rights_is_refused_at_once(server: EmbeddedServer, admin: Wire) -> None:
+    await allow(admin, "jane", MAY_WRITE_ROLES)
+    many = [str(number) for number in range(1000)]
+    async with wire(server.connection("jane", ())) as jane:
+        rule = {"verbs": many, "apiGroups": many, "resources": many}
+        code, _ = await jane.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "rules": [rule]})
+    assert code == 403

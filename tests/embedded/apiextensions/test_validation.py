@@ -8,7 +8,7 @@ import pytest
 
 from slipway.embedded.apiextensions import quickcheck, validation
 from slipway.embedded.apiextensions.schema import StructuralSchema
-from slipway.embedded.fielderrors import causes
+from slipway.embedded.errors import causes
 
 ABSENT: Any = object()
 
@@ -216,3 +216,44 @@ def test_an_embedded_resource_names_its_kind() -> None:
 def test_the_quick_check_never_passes_what_the_long_one_refuses(field: dict[str, Any], value: Any) -> None:
     if quickcheck.compiled(field)(value):
         assert validation.validate(value, field, "f") == []
+
+
+def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
+    schema = {"type": "string", "pattern": "^(a+)+$"}
+    assert validation.validate("a" * 50_000, schema) == []
+    assert len(validation.validate("a" * 50_000 + "b", schema)) == 1
+
+
+def test_a_duration_takes_time_in_proportion_to_the_text() -> None:
+    assert len(validation.validate("1" * 200_000, {"type": "string", "format": "duration"})) == 1
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)", "[[:none:]]", "a{1001}", "\\Z"])
+def test_a_pattern_that_go_cannot_read_is_said(pattern: str) -> None:
+    (error,) = validation.validate("a", {"type": "string", "pattern": pattern}, "spec.f")
+    assert error.message.endswith(f"should match '{pattern}, but pattern is invalid: error parsing regexp'")
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        {"items": {"type": "integer"}, "uniqueItems": True},
+        {"items": {"type": "integer", "maximum": 9}, "x-kubernetes-list-type": "set"},
+    ],
+)
+def test_long_lists_take_time_in_proportion(listed: dict[str, Any]) -> None:
+    errors = schema({"type": "array", **listed}).validate({"spec": {"f": list(range(30_000))}})
+    assert len(errors) <= 1000
+
+
+def test_elements_of_a_map_are_found_by_their_keys() -> None:
+    field = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "maximum": 9}}},
+    }
+    old = [{"name": str(number), "size": 10} for number in range(5_000)]
+    assert texts(field, [*old[::-1], {"name": "new", "size": 10}], old) == [
+        "spec.f[5000].size: Invalid value: 10: spec.f[5000].size in body should be less than or equal to 9"
+    ]

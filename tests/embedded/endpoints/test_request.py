@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.embedded.endpoints.request import RequestInfo, parse
+from slipway.embedded.access.authorization import Attributes
+from slipway.embedded.endpoints.request import parse
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,9 @@ from slipway.embedded.endpoints.request import RequestInfo, parse
         ("GET", "/api/v1/pods?watch=true", ("watch", "", "v1", "", "pods", "", "")),
         ("GET", "/api/v1/pods?fieldSelector=metadata.name=foo", ("list", "", "v1", "", "pods", "", "foo")),
         ("GET", "/api/v1/pods?watch=1&fieldSelector=metadata.name=foo", ("watch", "", "v1", "", "pods", "", "foo")),
+        ("GET", r"/api/v1/pods?fieldSelector=metadata.namespace!=x\,metadata.name\=foo", ("list", "", "v1", "", "pods", "", "")),
+        ("GET", "/api/v1/pods?fieldSelector=metadata.name!=foo", ("list", "", "v1", "", "pods", "", "")),
+        ("GET", "/api/v1/pods?fieldSelector=metadata.name=a/b", ("list", "", "v1", "", "pods", "", "")),
         (
             "GET",
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
@@ -39,11 +43,11 @@ def test_resources(method: str, path: str, expected: tuple[str, ...]) -> None:
     bare, _, query = path.partition("?")
     info = parse(method, bare, dict(part.split("=", 1) for part in query.split("&")) if query else {})
     verb, group, version, namespace, resource, subresource, name = expected
-    assert info == RequestInfo(verb, bare, group, version, namespace, resource, subresource, name)
+    assert info == Attributes(verb, bare, group, version, namespace, resource, subresource, name)
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/version", "/healthz/etcd", "/openapi/v3"]
 )
 def test_paths_that_are_no_resources(path: str) -> None:
-    assert parse("GET", path, {}) == RequestInfo("get", path)
+    assert parse("GET", path, {}) == Attributes("get", path)

@@ -9,7 +9,7 @@ import pytest
 
 from slipway.embedded.printers import jsonpath
 from slipway.embedded.printers.columns import human_duration
-from slipway.embedded.printers.table import Wanted, table, wanted
+from slipway.embedded.printers.table import table
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 META = {"name": "x", "creationTimestamp": "2026-01-02T03:00:00Z"}
@@ -20,24 +20,6 @@ def rows(group: str, kind: str, *objects: Any, columns: Any = None) -> list[dict
     made = table(objects, group=group, kind=kind, columns=columns, now=NOW)
     names = [column["name"] for column in made["columnDefinitions"]]
     return [dict(zip(names, row["cells"], strict=True)) for row in made["rows"]]
-
-
-@pytest.mark.parametrize(
-    ("accept", "expected"),
-    [
-        (
-            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
-            Wanted("Table", "v1"),
-        ),
-        ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Wanted("PartialObjectMetadataList", "v1")),
-        ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json", Wanted()),
-        ("application/json", Wanted()),
-        ("*/*", Wanted()),
-        ("", Wanted()),
-    ],
-)
-def test_the_accept_header_says_what_is_wanted(accept: str, expected: Wanted) -> None:
-    assert wanted(accept) == expected
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,27 @@ def test_label_selectors_that_cannot_be_read(text: str) -> None:
 )
 def test_field_selectors(text: str, matches: bool) -> None:
     fields = {"x": "y", "c": "1,2", "e": "a=b"}
-    assert selectors.match_fields(selectors.parse_fields(text), fields) is matches
+    found = selectors.parse_fields(text)
+    assert all((fields.get(requirement.field, "") == requirement.value) is requirement.equal for requirement in found) is matches
 
 
-def test_a_field_selector_that_cannot_be_read() -> None:
-    with pytest.raises(StatusError, match="can't understand 'abc'"):
-        selectors.parse_fields("x=y,abc")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x=y,abc", "invalid selector: 'x=y,abc'; can't understand 'abc'"),
+        ("x=a=b", "invalid field selector: unescaped character in value: 61"),
+        ("x=a\\b", "invalid field selector: invalid escape sequence: \\b"),
+        ("x=a\\", "invalid field selector: invalid escape sequence: \\"),
+    ],
+)
+def test_a_field_selector_that_cannot_be_read(text: str, why: str) -> None:
+    with pytest.raises(StatusError) as refused:
+        selectors.parse_fields(text)
+    assert refused.value.message == why
+
+
+def test_an_escaped_comma_belongs_to_the_value() -> None:
+    assert selectors.parse_fields(r"metadata.namespace!=x\,metadata.name\=y") == [("metadata.namespace", "x,metadata.name=y", False)]
 
 
 @pytest.mark.parametrize(

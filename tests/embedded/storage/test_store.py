@@ -61,13 +61,39 @@ def test_watchers_and_listeners_see_what_was_and_what_is() -> None:
     seen: list[Change] = []
     store.bucket("things").watchers.add(seen.append)
     heard: list[tuple[str, int]] = []
-    store.listeners.append(lambda resource, change: heard.append((resource, change.version)))
+    store.listen(lambda resource, change: heard.append((resource, change.version)), "things")
+    store.put("others", thing("b"), 0)
     first = store.put("things", thing("a"), 0)
     second = store.put("things", thing("a", spec=1), first.version)
     store.delete("things", second.manifest(), second.version)
     assert [(change.type, change.previous) for change in seen] == [(ADDED, None), (MODIFIED, first), (DELETED, second)]
     assert seen[-1].current.version == store.version > second.version
     assert heard == [("things", change.version) for change in seen]
+
+
+def test_followers_see_who_is_owned_and_who_goes() -> None:
+    store = Store()
+    seen: list[str] = []
+    store.follow(lambda _, change: seen.append(f"{change.type} {change.current.name}"))
+    free = store.put("things", thing("free"), 0)
+    store.put("things", thing("free", spec=1), free.version)
+    owned = thing("owned")
+    owned["metadata"]["ownerReferences"] = [{"uid": "u"}]
+    first = store.put("things", owned, 0)
+    second = store.put("things", thing("owned"), first.version)
+    third = store.put("things", thing("owned", spec=1), second.version)
+    store.delete("things", third.manifest(), third.version)
+    assert seen == ["ADDED owned", "MODIFIED owned", "DELETED owned"]
+
+
+def test_an_object_is_found_by_its_uid_while_it_is_there() -> None:
+    store = Store()
+    made = thing("a")
+    made["metadata"]["uid"] = "u"
+    stored = store.put("things", made, 0)
+    assert store.by_uid("u") == ("things", stored)
+    store.delete("things", stored.manifest(), stored.version)
+    assert store.by_uid("u") is None
 
 
 def test_changes_since_a_version() -> None:

@@ -10,9 +10,11 @@ import pytest
 from embedded.wire import DEFINITIONS, Wire, config_map, define, definition, wire
 from support.waiting import eventually
 
+from slipway.embedded.endpoints.negotiation import Shape
 from slipway.embedded.server import EmbeddedServer
-from slipway.embedded.storage import read
 from slipway.embedded.storage import watch as watching
+from slipway.embedded.storage.read import ListOptions
+from slipway.embedded.storage.selectors import Selection
 
 pytestmark = pytest.mark.asyncio
 
@@ -97,15 +99,17 @@ async def test_pages_of_a_forgotten_list_are_gone_and_can_be_gone_on_with(server
     assert (code, [item["metadata"]["name"] for item in rest["items"]]) == (200, ["d"])
 
 
-async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> None:
+def make_watch(server: EmbeddedServer) -> watching.Watch:
     core = server.core
     resource = core.catalog.find("", "v1", "configmaps")
     assert resource is not None
-    chosen = read.selection(resource, "", {})
-    start = str(core.store.version)
-    watches = [
-        watching.Watch(core.store, core.converter, resource, chosen, {"resourceVersion": start}, bookmark_seconds=60) for _ in range(3)
-    ]
+    shape = Shape("", {}, resource, core.converter, core.clock)
+    return watching.Watch(core.store, "configmaps", Selection(), ListOptions(version=str(core.store.version)), shape)
+
+
+async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> None:
+    core = server.core
+    watches = [make_watch(server) for _ in range(3)]
     streams = [watch.lines(asyncio.get_running_loop().time() + 10) for watch in watches]
     first = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await eventually(lambda: len(core.store.bucket("configmaps").watchers) == 3)
@@ -119,11 +123,7 @@ async def test_a_line_is_made_once_for_all_watches(server: EmbeddedServer) -> No
 
 async def test_a_watch_that_is_not_read_is_ended(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "BACKLOG", 5)
-    core = server.core
-    resource = core.catalog.find("", "v1", "configmaps")
-    assert resource is not None
-    query = {"resourceVersion": str(core.store.version)}
-    watch = watching.Watch(core.store, core.converter, resource, read.selection(resource, "", {}), query, bookmark_seconds=60)
+    core, watch = server.core, make_watch(server)
     stream = watch.lines(asyncio.get_running_loop().time() + 10)
     waiting = asyncio.ensure_future(anext(stream))
     await eventually(lambda: core.store.bucket("configmaps").watchers)
@@ -148,3 +148,19 @@ async def test_a_server_that_stops_ends_its_watches() -> None:
         await anext(events)
         await asyncio.wait_for(server.stop(), 5)
         assert [event["type"] async for event in events] in ([], ["MODIFIED"])
+
+
+async def test_a_watch_ends_with_its_connection(server: EmbeddedServer) -> None:
+    watchers = server.core.store.bucket("configmaps").watchers
+    async with wire(server.connection()) as asker, asker.watch(f"{MAPS}?watch=1"):
+        await eventually(lambda: watchers)
+    await eventually(lambda: not watchers)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "why"),
+    [("nan", "invalid syntax"), ("1.5", "invalid syntax"), ("inf", "invalid syntax"), ("9223372036854775808", "value out of range")],
+)
+async def test_the_time_of_a_watch_is_a_number_of_seconds(asker: Wire, seconds: str, why: str) -> None:
+    code, document = await asker.ask("GET", f"{MAPS}?watch=1&timeoutSeconds={seconds}")
+    assert (code, document["message"]) == (400, f'strconv.ParseInt: parsing "{seconds}": {why}')

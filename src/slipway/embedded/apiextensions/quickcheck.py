@@ -1,13 +1,14 @@
 """A schema as functions that say only whether a value is good: most are, and then no error needs words.
 
-Where one says no, :mod:`slipway.embedded.validation` looks again and has the last word; so it may say no too often, never too seldom.
+Where one says no, :mod:`slipway.embedded.apiextensions.validation` looks again and has the last word; so it may say no too often,
+never too seldom.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slipway.embedded.apiextensions import formats, patterns, validation
+from slipway.embedded.apiextensions import formats, validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +43,8 @@ def _string(schema: Schema) -> Check:
     least, most = schema.get("minLength") or 0, schema.get("maxLength")
     allowed = frozenset(schema["enum"]) if schema.get("enum") else None
     format_ = schema.get("format") or ""
-    expression = patterns.compiled(schema["pattern"]) if schema.get("pattern") else None
-    if expression is None and schema.get("pattern"):
+    pattern = schema.get("pattern")
+    if pattern and not formats.is_pattern(pattern):
         return _any(schema)
 
     def check(value: Any) -> bool:
@@ -52,7 +53,7 @@ def _string(schema: Schema) -> Check:
             and least <= len(value)
             and (most is None or len(value) <= most)
             and (allowed is None or value in allowed)
-            and (expression is None or expression.search(value) is not None)
+            and (not pattern or formats.matches(pattern, value))
             and (not format_ or formats.is_valid(format_, value))
         )
 

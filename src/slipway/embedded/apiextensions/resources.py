@@ -1,25 +1,24 @@
 """Resources from CustomResourceDefinitions: what one declares, when it is good, and what the server says about it.
 
-The functions here are pure; :mod:`slipway.embedded.definitions` writes their results and serves the resources.
+The functions here are pure; :mod:`slipway.embedded.apiextensions.definitions` writes their results and serves the resources.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.embedded import fielderrors
 from slipway.embedded.apiextensions.schema import StructuralSchema
-from slipway.embedded.endpoints.discovery import priority
+from slipway.embedded.errors import FieldError
 from slipway.embedded.registry import metadata
-from slipway.embedded.registry.resources import Resource, bucket_of
+from slipway.embedded.registry.resources import Resource, bucket_of, priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.fielderrors import FieldError
 
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -67,22 +66,22 @@ def errors(manifest: Manifest) -> list[FieldError]:
     group, names = spec.get("group") or "", spec.get("names") or {}
     name = manifest["metadata"].get("name") or ""
     if name != f"{names.get('plural') or ''}.{group}":
-        found.append(fielderrors.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+        found.append(FieldError.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
     if not group:
-        found.append(fielderrors.required("spec.group"))
+        found.append(FieldError.required("spec.group"))
     elif "." not in group:
-        found.append(fielderrors.invalid("spec.group", group, "should be a domain with at least one dot"))
+        found.append(FieldError.invalid("spec.group", group, "should be a domain with at least one dot"))
     scope = spec.get("scope") or ""
     if not scope:
-        found.append(fielderrors.required("spec.scope"))
+        found.append(FieldError.required("spec.scope"))
     elif scope not in ("Cluster", "Namespaced"):
-        found.append(fielderrors.not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
+        found.append(FieldError.not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
     found += _version_errors(spec)
     for field in ("plural", "singular", "kind", "listKind"):
         value = names.get(field) or ""
         if not value:
-            found.append(fielderrors.required(f"spec.names.{field}"))
-        found += [fielderrors.invalid(f"spec.names.{field}", value, text) for text in _label_1035(value.lower()) if value]
+            found.append(FieldError.required(f"spec.names.{field}"))
+        found += [FieldError.invalid(f"spec.names.{field}", value, text) for text in _label_1035(value.lower()) if value]
     return found + _conversion_errors(spec.get("conversion") or {})
 
 
@@ -90,29 +89,29 @@ def _version_errors(spec: Manifest) -> list[FieldError]:
     found: list[FieldError] = []
     versions = spec.get("versions") or []
     if sum(1 for version in versions if version.get("storage")) != 1:
-        found.append(fielderrors.invalid("spec.versions", versions or None, "must have exactly one version marked as storage version"))
+        found.append(FieldError.invalid("spec.versions", versions or None, "must have exactly one version marked as storage version"))
     seen: set[str] = set()
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
         name = version.get("name") or ""
-        found += [fielderrors.invalid(f"{path}.name", name, text) for text in _label_1035(name)]
+        found += [FieldError.invalid(f"{path}.name", name, text) for text in _label_1035(name)]
         if name in seen:
-            found.append(fielderrors.invalid(f"{path}.name", name, "must be unique"))
+            found.append(FieldError.invalid(f"{path}.name", name, "must be unique"))
         seen.add(name)
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            found.append(fielderrors.required(f"{path}.schema.openAPIV3Schema"))
+            found.append(FieldError.required(f"{path}.schema.openAPIV3Schema"))
     return found
 
 
 def _conversion_errors(conversion: Manifest) -> list[FieldError]:
     strategy = conversion.get("strategy")
     if strategy not in ("None", "Webhook"):
-        return [fielderrors.not_supported("spec.conversion.strategy", strategy or "", ("None", "Webhook"))]
+        return [FieldError.not_supported("spec.conversion.strategy", strategy or "", ("None", "Webhook"))]
     webhook = conversion.get("webhook")
     if strategy == "Webhook" and not (webhook or {}).get("clientConfig"):
-        return [fielderrors.required("spec.conversion.webhook.clientConfig", "required when strategy is set to Webhook")]
+        return [FieldError.required("spec.conversion.webhook.clientConfig", "required when strategy is set to Webhook")]
     if strategy == "None" and webhook:
-        return [fielderrors.forbidden("spec.conversion.webhook", "should not be set when strategy is not set to Webhook")]
+        return [FieldError.forbidden("spec.conversion.webhook", "should not be set when strategy is not set to Webhook")]
     return []
 
 
@@ -123,7 +122,7 @@ def update_errors(manifest: Manifest, old: Manifest) -> list[FieldError]:
     new, before = manifest["spec"], old["spec"]
     values = {f"spec.{field}": (new.get(field), before.get(field)) for field in ("group", "scope")}
     values |= {f"spec.names.{field}": (new["names"].get(field), before["names"].get(field)) for field in ("plural", "kind")}
-    return [fielderrors.invalid(path, value, "field is immutable") for path, (value, was) in values.items() if value != was]
+    return [FieldError.invalid(path, value, "field is immutable") for path, (value, was) in values.items() if value != was]
 
 
 def _label_1035(name: str) -> list[str]:
@@ -216,7 +215,7 @@ def with_condition(conditions: list[Manifest], type_: str, status: str, reason: 
     return [new if condition is before else condition for condition in conditions]
 
 
-def resources(manifest: Manifest) -> list[Resource]:
+def served(manifest: Manifest) -> list[Resource]:
     """The resources that an established definition makes the server serve, one a served version."""
     spec = manifest["spec"]
     names = (manifest.get("status") or {}).get("acceptedNames") or spec["names"]
@@ -259,10 +258,16 @@ def _custom(manifest: Manifest, version: Manifest) -> CustomVersion:
     warning = version.get("deprecationWarning") or _deprecated(spec, version["name"])
     return CustomVersion(
         definition=manifest["metadata"]["name"],
-        schema=StructuralSchema(schema),
+        schema=_schema(msgspec.json.encode(schema)),
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         selectable=tuple(field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()),
         scale=(version.get("subresources") or {}).get("scale"),
         conversion=spec.get("conversion") or {"strategy": "None"},
         deprecation=warning if version.get("deprecated") else "",
     )
+
+
+@lru_cache(maxsize=256)
+def _schema(encoded: bytes) -> StructuralSchema:
+    """A schema, read once for all servers of the process and all definitions that have the same."""
+    return StructuralSchema(msgspec.json.decode(encoded))

@@ -7,10 +7,11 @@ that the server itself sets in place, :meth:`StructuralSchema.validate`.  Rules 
 from __future__ import annotations
 
 import functools
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from slipway.embedded import fielderrors
-from slipway.embedded.apiextensions import defaulting, listtypes, quickcheck, structural, validation
+from slipway.embedded.apiextensions import quickcheck, structural, validation
+from slipway.embedded.errors import MOST, FieldError
 from slipway.embedded.fieldmanager.types import Type
 from slipway.embedded.registry.types import definitions
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.fielderrors import FieldError
 
 Schema = dict[str, Any]
 
@@ -43,8 +43,8 @@ class StructuralSchema:
         """
         metadata = manifest.pop("metadata", None)
         if not applied:
-            defaulting.drop_nulls(manifest, self.schema)
-        defaulting.default(manifest, self.schema)
+            structural.drop_nulls(manifest, self.schema)
+        structural.default(manifest, self.schema)
         if metadata is not None:
             manifest["metadata"] = metadata
 
@@ -55,8 +55,8 @@ class StructuralSchema:
             errors = validation.validate(manifest, self.schema, old=validation.ABSENT if old is None else old)
         if self._has_embedded_resources:
             errors += self._embedded_errors(manifest, self.schema, "")
-        if old is None or not any(listtypes.validate(old, self.schema)):
-            errors += listtypes.validate(manifest, self.schema)
+        if old is None or not any(structural.repeated(old, self.schema)):
+            errors += islice(structural.repeated(manifest, self.schema), MOST)
         return errors
 
     def validate_status(self, manifest: Manifest, old: Manifest) -> list[FieldError]:
@@ -65,8 +65,8 @@ class StructuralSchema:
         if schema is None or "status" not in manifest:
             return []
         errors = validation.validate(manifest["status"], schema, "status", old.get("status", validation.ABSENT))
-        if not any(listtypes.validate(old, self.schema)):
-            errors += listtypes.validate(manifest, self.schema)
+        if not any(structural.repeated(old, self.schema)):
+            errors += islice(structural.repeated(manifest, self.schema), MOST)
         return errors
 
     @functools.cached_property
@@ -96,11 +96,11 @@ class StructuralSchema:
             if schema.get("x-kubernetes-embedded-resource"):
                 for name in ("apiVersion", "kind"):
                     if name not in value:
-                        errors.append(fielderrors.required(f"{path}.{name}"))
+                        errors.append(FieldError.required(f"{path}.{name}"))
                     elif not isinstance(value[name], str):
-                        errors.append(fielderrors.invalid(f"{path}.{name}", value[name], "must be a string"))
+                        errors.append(FieldError.invalid(f"{path}.{name}", value[name], "must be a string"))
                     elif not value[name]:
-                        errors.append(fielderrors.invalid(f"{path}.{name}", "", "must not be empty"))
+                        errors.append(FieldError.invalid(f"{path}.{name}", "", "must not be empty"))
             properties: dict[str, Schema] = schema.get("properties") or {}
             additional = schema.get("additionalProperties")
             for key, item in value.items():

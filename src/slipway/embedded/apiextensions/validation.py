@@ -2,7 +2,8 @@
 
 A walker of our own: jsonschema-rs says that something is wrong, but not in the real server's words, and mapping its errors back
 onto them would need the same walk.  Objects that are good, most of them, do not come here: see
-:mod:`slipway.embedded.quickcheck`.  Rules in CEL (``x-kubernetes-validations``) are not evaluated: no library for CEL is used.
+:mod:`slipway.embedded.apiextensions.quickcheck`.  Rules in CEL (``x-kubernetes-validations``) are not evaluated: no library for CEL is
+used.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 import msgspec
 
 from slipway.api.machinery.fieldpath import quoted
-from slipway.embedded import fielderrors
-from slipway.embedded.apiextensions import formats, patterns
-from slipway.embedded.fielderrors import NO_FIELD, FieldError, go_float
+from slipway.embedded import errors
+from slipway.embedded.apiextensions import formats
+from slipway.embedded.errors import NO_FIELD, FieldError, go_float
 
 Schema = dict[str, Any]
 
@@ -70,7 +71,7 @@ def _validate(value: Any, schema: Schema, path: str, old: Any) -> Outcome:
 
 def _same(new: Any, old: Any) -> bool:
     # Python calls 1 and True equal; their JSON is not.
-    return bool(new == old) and (new is old or msgspec.json.encode(new, order="sorted") == msgspec.json.encode(old, order="sorted"))
+    return bool(new == old) and (new is old or _identity(new) == _identity(old))
 
 
 def _types(schema: Schema) -> list[str]:
@@ -114,20 +115,20 @@ def _type(value: Any, schema: Schema, path: str) -> Outcome:
 
 
 def _type_error(path: str, wanted: str, actual: str) -> Outcome:
-    return Outcome(fielderrors.type_invalid(_field(path), actual, f"{path} in body must be of type {wanted}: {quoted(actual)}"))
+    return Outcome(FieldError.type_invalid(_field(path), actual, f"{path} in body must be of type {wanted}: {quoted(actual)}"))
 
 
 def _string(value: str, schema: Schema, path: str) -> Outcome:
     if (limit := schema.get("maxLength")) is not None and len(value) > limit:
-        return Outcome(fielderrors.too_long(_field(path), limit))
+        return Outcome(FieldError.too_long(_field(path), limit))
     if (limit := schema.get("minLength")) is not None and len(value) < limit:
         return _invalid(path, value, f"should be at least {limit} chars long")
     if pattern := schema.get("pattern"):
-        expression = patterns.compiled(pattern)
-        if expression is None:
+        try:
+            if not formats.matches(pattern, value):
+                return _invalid(path, value, f"should match '{pattern}'")
+        except formats.PatternError:
             return _invalid(path, value, f"should match '{pattern}, but pattern is invalid: error parsing regexp'")
-        if not expression.search(value):
-            return _invalid(path, value, f"should match '{pattern}'")
     return Outcome()
 
 
@@ -135,7 +136,7 @@ def _format(value: str, schema: Schema, path: str) -> Outcome:
     format_ = schema.get("format") or ""
     if formats.is_valid(format_, value):
         return Outcome()
-    return Outcome(fielderrors.type_invalid(_field(path), value, f"{path} in body must be of type {format_}: {quoted(value)}"))
+    return Outcome(FieldError.type_invalid(_field(path), value, f"{path} in body must be of type {format_}: {quoted(value)}"))
 
 
 def _number(value: float, schema: Schema, path: str) -> Outcome:
@@ -161,32 +162,41 @@ def _bound(bound: float, value: float) -> str:
 def _list(value: list[Any], schema: Schema, path: str, old: Any) -> Outcome:
     outcome = Outcome()
     if isinstance(items := schema.get("items"), dict):
+        keys = schema.get("x-kubernetes-list-map-keys") if schema.get("x-kubernetes-list-type") == "map" else None
+        before = _by_keys(old, keys) if keys and isinstance(old, list) else {}
         for index, item in enumerate(value):
-            outcome.merge(_validate(item, items, f"{path}[{index}]", _counterpart(item, schema, old)))
+            known = before.get(_keys_of(item, keys), ABSENT) if keys and before and isinstance(item, dict) else ABSENT
+            outcome.merge(_validate(item, items, f"{path}[{index}]", known))
+            if len(outcome.errors) >= errors.MOST:
+                break
     if (limit := schema.get("minItems")) is not None and len(value) < limit:
         outcome.merge(_invalid(path, len(value), f"should have at least {limit} items"))
     if (limit := schema.get("maxItems")) is not None and len(value) > limit:
-        outcome.errors.append(fielderrors.too_many(_field(path), len(value), limit))
-    if schema.get("uniqueItems") and any(_same(item, other) for index, item in enumerate(value) for other in value[:index]):
+        outcome.errors.append(FieldError.too_many(_field(path), len(value), limit))
+    if schema.get("uniqueItems") and len(set(map(_identity, value))) < len(value):
         outcome.merge(_invalid(path, "", "shouldn't contain duplicates"))
     return outcome
 
 
-def _counterpart(item: Any, schema: Schema, old: Any) -> Any:
-    """The old element with the same keys; elements of other lists have no identity."""
-    keys = schema.get("x-kubernetes-list-map-keys")
-    if schema.get("x-kubernetes-list-type") != "map" or not keys or not isinstance(old, list) or not isinstance(item, dict):
-        return ABSENT
-    wanted = [item.get(key) for key in keys]
-    return next((other for other in old if isinstance(other, dict) and [other.get(key) for key in keys] == wanted), ABSENT)
+def _by_keys(items: list[Any], keys: list[str]) -> dict[bytes, Any]:
+    """The elements of a list that is a map, the first of each key; elements of other lists have no identity."""
+    return {_keys_of(item, keys): item for item in reversed(items) if isinstance(item, dict)}
+
+
+def _keys_of(item: dict[str, Any], keys: list[str]) -> bytes:
+    return _identity([item.get(key) for key in keys])
+
+
+def _identity(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _enum(value: Any, schema: Schema, path: str) -> Outcome:
     allowed = schema.get("enum")
     if not allowed or (value is not None and any(_same(value, item) for item in allowed)):
         return Outcome()
-    texts = [item if isinstance(item, str) else fielderrors.shown(item) for item in allowed]
-    return Outcome(fielderrors.not_supported(_field(path), value, texts))
+    texts = [item if isinstance(item, str) else errors.shown(item) for item in allowed]
+    return Outcome(FieldError.not_supported(_field(path), value, texts))
 
 
 def _object(value: dict[str, Any], schema: Schema, path: str, old: Any) -> Outcome:
@@ -194,18 +204,20 @@ def _object(value: dict[str, Any], schema: Schema, path: str, old: Any) -> Outco
     if (limit := schema.get("minProperties")) is not None and len(value) < limit:
         outcome.merge(_invalid(path, len(value), f"should have at least {limit} properties"))
     if (limit := schema.get("maxProperties")) is not None and len(value) > limit:
-        outcome.errors.append(fielderrors.too_many(_field(path), len(value), limit))
+        outcome.errors.append(FieldError.too_many(_field(path), len(value), limit))
     properties: dict[str, Schema] = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     before = old if isinstance(old, dict) else {}
     for key in sorted(value):
+        if len(outcome.errors) >= errors.MOST:
+            break
         if key in properties:
             outcome.merge(_validate(value[key], properties[key], f"{path}.{key}" if path else key, before.get(key, ABSENT)))
         elif isinstance(additional, dict):
             outcome.merge(_validate(value[key], additional, f"{path}.{key}", before.get(key, ABSENT)))
         elif additional is False:
-            outcome.merge(Outcome(fielderrors.invalid(_field(path), key, f"{path}.{key} in body is a forbidden property")))
-    outcome.errors += [fielderrors.required(f"{path}.{key}" if path else key) for key in schema.get("required") or [] if key not in value]
+            outcome.merge(Outcome(FieldError.invalid(_field(path), key, f"{path}.{key} in body is a forbidden property")))
+    outcome.errors += [FieldError.required(f"{path}.{key}" if path else key) for key in schema.get("required") or [] if key not in value]
     return outcome
 
 
@@ -247,11 +259,11 @@ def _alternatives(value: Any, schema: Schema, path: str, old: Any) -> Outcome:
 
 
 def _composite(text: str) -> FieldError:
-    return fielderrors.invalid(NO_FIELD, "", text)
+    return FieldError.invalid(NO_FIELD, "", text)
 
 
 def _invalid(path: str, value: Any, detail: str) -> Outcome:
-    return Outcome(fielderrors.invalid(_field(path), value, f"{path} in body {detail}"))
+    return Outcome(FieldError.invalid(_field(path), value, f"{path} in body {detail}"))
 
 
 def _field(path: str) -> str:

@@ -1,42 +1,36 @@
 """The garbage collector, as kube-controller-manager's: dependents whose owners are gone go too.
 
-It follows every change of the store, so it always knows which objects there are, by uid, and who depends on whom.
+It follows the changes of the store, so it always knows who depends on whom.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from slipway.embedded import errors
+from slipway.embedded.call import Call
+from slipway.embedded.controllers.namespace import MANAGER
 from slipway.embedded.registry import delete
 from slipway.embedded.registry.delete import DeleteOptions
 from slipway.embedded.registry.metadata import FOREGROUND, ORPHAN
 from slipway.embedded.storage.store import DELETED, ConflictError
 
 if TYPE_CHECKING:
+    from slipway.embedded.access.authentication import User
     from slipway.embedded.registry.resources import Catalog, Resource
-    from slipway.embedded.registry.write import Registry, WriteOptions
+    from slipway.embedded.registry.write import Registry
     from slipway.embedded.storage.store import Change, Stored
-
-
-class Place(NamedTuple):
-    """Where an object is in the store."""
-
-    bucket: str
-    namespace: str
-    name: str
 
 
 class GarbageCollector:
     """Knows the graph of owners, and brings one object after the other in line with it."""
 
-    def __init__(self, registry: Registry, catalog: Catalog, options: WriteOptions) -> None:
-        self._registry, self._catalog, self._options = registry, catalog, options
-        self._places: dict[str, Place] = {}
+    def __init__(self, registry: Registry, catalog: Catalog, itself: User) -> None:
+        self._registry, self._catalog, self._itself = registry, catalog, itself
         self._dependents: dict[str, set[str]] = {}
 
-    def observe(self, bucket: str, change: Change) -> list[str]:
-        """Follow a change; the uids that are to be looked at because of it."""
+    def observe(self, change: Change) -> list[str]:
+        """Follow a change of an object that has or had owners, or is being deleted; the uids that are to be looked at because of it."""
         current, previous = change.current, change.previous
         owners = () if change.type == DELETED else current.owners
         for owner in previous.owners if previous is not None else ():
@@ -45,18 +39,15 @@ class GarbageCollector:
         for owner in owners:
             self._dependents.setdefault(owner, set()).add(current.uid)
         if change.type == DELETED:
-            self._places.pop(current.uid, None)
             dependents = self._dependents.pop(current.uid, set())
             return [*dependents, *(previous.owners if previous is not None else ())]
-        self._places[current.uid] = Place(bucket, current.namespace, current.name)
         if current.owners or current.deleting:
             # An owner that waits for its dependents is looked at when one of them changes.
             return [current.uid, *owners, *(previous.owners if previous is not None else ())]
         return []
 
-    def load(self, bucket: str, stored: Stored) -> None:
+    def load(self, stored: Stored) -> None:
         """Take in an object of a former life."""
-        self._places[stored.uid] = Place(bucket, stored.namespace, stored.name)
         for owner in stored.owners:
             self._dependents.setdefault(owner, set()).add(stored.uid)
 
@@ -76,12 +67,12 @@ class GarbageCollector:
             await self._judge(resource, stored)
 
     def _find(self, uid: str) -> tuple[Resource, Stored] | None:
-        place = self._places.get(uid)
-        if place is None:
+        found = self._registry.store.by_uid(uid)
+        if found is None:
             return None
-        resource = self._catalog.stored_as(place.bucket)
-        stored = self._registry.store.get(*place)
-        return (resource, stored) if resource is not None and stored is not None and stored.uid == uid else None
+        bucket, stored = found
+        resource = self._catalog.stored_as(bucket)
+        return (resource, stored) if resource is not None else None
 
     async def _finalize(self, resource: Resource, stored: Stored) -> None:
         manifest = stored.manifest()
@@ -121,7 +112,8 @@ class GarbageCollector:
             policy = "Foreground"
         options = DeleteOptions(propagation=policy, uid=stored.uid, resource_version=str(stored.version))
         try:
-            await delete.delete(self._registry, resource, stored.namespace, stored.name, options, self._options)
+            call = Call(user=self._itself, resource=resource, namespace=stored.namespace, name=stored.name, manager=MANAGER)
+            await delete.delete(self._registry, call, options)
         except errors.StatusError as error:
             # Gone or changed meanwhile: the change brings the object here again.
             if error.code not in (404, 409):
@@ -154,7 +146,7 @@ class GarbageCollector:
         manifest["metadata"]["ownerReferences"] = references
         if not references:
             del manifest["metadata"]["ownerReferences"]
-        self._registry.write_back(resource, stored, manifest, self._options.manager)
+        self._registry.write_back(resource, stored, manifest, MANAGER)
 
     def _remove_finalizer(self, resource: Resource, uid: str, finalizer: str) -> None:
         found = self._find(uid)

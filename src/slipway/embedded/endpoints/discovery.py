@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from slipway.embedded.registry.resources import STATUS_VERBS, SUBRESOURCES
+from slipway.embedded.registry.resources import STATUS_VERBS, SUBRESOURCES, priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
-_STAGES = {"": 2, "beta": 1, "alpha": 0}
 
 
 def wants_aggregated(accept: str) -> bool:
@@ -163,12 +161,3 @@ def _grouped(resources: Iterable[Resource]) -> list[tuple[str, list[tuple[str, l
 def ordered(versions: Iterable[str]) -> list[str]:
     """Stable versions before betas before alphas, each the latest first; then names that are no versions, by name."""
     return sorted(sorted(versions), key=priority, reverse=True)
-
-
-def priority(version: str) -> tuple[int, int, int, int]:
-    """The higher, the better."""
-    match = _VERSION.match(version)
-    if match is None:
-        return (0, 0, 0, 0)
-    major, stage, minor = match.groups()
-    return (1, _STAGES[stage or ""], int(major), int(minor or 0))

@@ -1,7 +1,7 @@
 """The OpenAPI documents that kubectl reads: to explain kinds, to know that the server validates fields, and to build patches.
 
 ``/openapi/v3`` names one document for every group and version; ``/openapi/v2`` is one small document for clients that know no
-other.  Built-in kinds come from the table of :mod:`slipway.embedded.builtins`, which has no descriptions; custom resources from
+other.  Built-in kinds come from the table of :mod:`slipway.embedded.registry.types`, which has no descriptions; custom resources from
 their CustomResourceDefinitions.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.embedded.registry import types as builtins
+from slipway.embedded.registry import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -94,9 +94,9 @@ def v2_document(resources: Iterable[Resource], server_version: str) -> Manifest:
 def _definition(resource: Resource) -> tuple[str, Manifest]:
     """The name and the schema of a kind."""
     if resource.custom is None:
-        name = builtins.definition_name(resource.group, resource.version, resource.kind)
+        name = types.definition_name(resource.group, resource.version, resource.kind)
         if name:
-            return name, builtins.definitions()[name]
+            return name, types.definitions()[name]
     name = ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
     schema = resource.custom.schema.published if resource.custom is not None else {"type": "object"}
     return name, {**schema, "x-kubernetes-group-version-kind": [_kind(resource)]}
@@ -156,7 +156,7 @@ def _parameter(name: str) -> Manifest:
 
 def _reached(schemas: Iterable[Manifest]) -> Manifest:
     """Every definition that the schemas lead to."""
-    known = builtins.definitions()
+    known = types.definitions()
     found: Manifest = {}
     waiting = [name for schema in schemas for name in _references(schema)]
     while waiting:

@@ -15,43 +15,47 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.endpoints.request import RequestInfo
+    from slipway.embedded.access.authorization import Attributes
     from slipway.embedded.registry.resources import Catalog
 
 
+_BUILT_IN: dict[str, dict[str, bytes]] = {}
+"""The documents of servers without custom resources, by the version that they are of."""
 _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Pages:
-    """Documents are made once for every state of the catalog."""
+    """Documents are made once for every state of the catalog; those of the built-in resources once for all servers."""
 
     def __init__(self, catalog: Catalog, git_version: str) -> None:
         self._catalog, self._git_version = catalog, git_version
-        self._made: dict[str, bytes] = {}
-        self._generation = -1
+        self._made = _BUILT_IN.setdefault(git_version, {})
+        # That of a catalog without custom resources.
+        self._generation = 0
 
-    def answer(self, request: web.BaseRequest, info: RequestInfo) -> web.Response:
-        if info.verb not in ("get", "head"):
+    def answer(self, asked: Attributes, accept: str, host: str) -> web.Response:
+        if asked.verb not in ("get", "head"):
             raise errors.method_not_allowed()
-        path = info.path.rstrip("/") or "/"
+        path = asked.path.rstrip("/") or "/"
         if path.startswith(_HEALTH):
-            return negotiation.response(b"ok", 200, [], "text/plain")
-        if path in ("/api", "/apis") and discovery.wants_aggregated(request.headers.get("Accept", "")):
+            return negotiation.response(b"ok", 200, content_type="text/plain")
+        if path in ("/api", "/apis") and discovery.wants_aggregated(accept):
             body = self._document(f"{path} aggregated", lambda: discovery.aggregated(self._catalog.all(), core=path == "/api"))
-            answer = negotiation.response(body, 200, [])
+            answer = negotiation.response(body, 200)
             answer.headers["Content-Type"] = discovery.AGGREGATED
             answer.headers["Vary"] = "Accept"
             return answer
-        return negotiation.response(self._document(path, lambda: self._made_for(path, request.host)), 200, [])
+        if path == "/api":
+            # The one document that says where the server is.
+            return negotiation.document(discovery.api_versions(host), 200)
+        return negotiation.response(self._document(path, lambda: self._made_for(path)), 200)
 
-    def _made_for(self, path: str, host: str) -> Manifest:
+    def _made_for(self, path: str) -> Manifest:
         resources = self._catalog.all()
         parts = path.strip("/").split("/")
         match parts:
             case ["version"]:
                 return discovery.server_version(self._git_version)
-            case ["api"]:
-                return discovery.api_versions(host)
             case ["apis"]:
                 return discovery.group_list(resources)
             case ["api", version]:
@@ -76,7 +80,7 @@ class Pages:
 
     def _document(self, name: str, make: Callable[[], Manifest]) -> bytes:
         if self._generation != self._catalog.generation:
-            self._made.clear()
+            self._made = {}
             self._generation = self._catalog.generation
         if name not in self._made:
             self._made[name] = msgspec.json.encode(make()) + b"\n"

@@ -1,6 +1,6 @@
 """Objects of built-in kinds that clients send in protobuf, as typed Go clients and so ``kubectl create`` do.
 
-Answers are JSON always, which those clients accept as well.  ``data/protobuf.json`` is made by tests/oracles/protobuf_record.py from
+Answers are JSON always, which those clients accept as well.  ``protobuf.json`` is made by tests/oracles/protobuf_record.py from
 the Go declarations: field numbers, JSON names, and which fields are pointers, since only there a zero is a value.
 """
 
@@ -34,6 +34,15 @@ class ProtobufError(ValueError):
 
 def decode(body: bytes) -> Manifest:
     """The object in a body, which is wrapped with its apiVersion and kind."""
+    try:
+        return _unwrapped(body)
+    except UnicodeDecodeError:
+        raise ProtobufError("proto: string field contains invalid UTF-8") from None
+    except RecursionError:
+        raise ProtobufError("proto: exceeded max recursion depth") from None
+
+
+def _unwrapped(body: bytes) -> Manifest:
     if not body.startswith(_MAGIC):
         raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     api_version = kind = ""

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from slipway.embedded import errors
 from slipway.embedded.access.authentication import MASTERS, User
-from slipway.embedded.endpoints.request import RequestInfo
-from slipway.embedded.registry import decoding, types
+from slipway.embedded.access.authorization import EVERYTHING, Attributes
+from slipway.embedded.registry import types
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.core import Core
-    from slipway.embedded.registry.resources import Resource
+    from slipway.embedded.call import Call
+    from slipway.embedded.server import Core
 
 
-def review(core: Core, resource: Resource, manifest: Manifest, user: User, namespace: str) -> Manifest:
+def review(core: Core, call: Call, manifest: Manifest) -> Manifest:
     """The object with its answer in ``status``."""
-    spec = manifest.get("spec") or {}
-    type_ = types.definition(resource.group, resource.version, resource.kind)
-    if type_ is not None and (mismatch := decoding.mismatch(manifest, type_, resource.kind)):
+    resource, user, namespace = call.resource, call.user, call.namespace
+    if mismatch := types.mismatch_of(resource, manifest):
         raise errors.bad_request(f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {mismatch}')
+    spec = manifest.get("spec") or {}
     answer = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {}, "spec": spec}
     match resource.kind:
         case "SelfSubjectReview":
@@ -43,7 +43,7 @@ def review(core: Core, resource: Resource, manifest: Manifest, user: User, names
 def _verdict(core: Core, user: User, spec: Manifest, namespace: str) -> Manifest:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None:
-        asked = RequestInfo(
+        asked = Attributes(
             verb=str(resource.get("verb") or ""),
             path="",
             group=str(resource.get("group") or ""),
@@ -54,18 +54,14 @@ def _verdict(core: Core, user: User, spec: Manifest, namespace: str) -> Manifest
             name=str(resource.get("name") or ""),
         )
     else:
-        asked = RequestInfo(verb=str((path or {}).get("verb") or ""), path=str((path or {}).get("path") or ""))
+        asked = Attributes(verb=str((path or {}).get("verb") or ""), path=str((path or {}).get("path") or ""))
     verdict = core.authorizer.decide(user, asked)
     return {"allowed": verdict.allowed, **({"reason": verdict.why} if verdict.why else {})}
 
 
 def _rules(core: Core, user: User, namespace: str) -> Manifest:
     """What a user may do in a namespace."""
-    everything: list[Manifest] = [
-        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-        {"verbs": ["*"], "nonResourceURLs": ["*"]},
-    ]
-    held = everything if MASTERS in user.groups else core.authorizer.rules(user, namespace)
+    held = EVERYTHING if MASTERS in user.groups else core.authorizer.rules(user, namespace)
     fields = ("verbs", "apiGroups", "resources", "resourceNames")
     resources = [{field: rule[field] for field in fields if field in rule} for rule in held if rule.get("resources")]
     paths = [{"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]} for rule in held if rule.get("nonResourceURLs")]

@@ -12,24 +12,49 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.embedded import errors
-from slipway.embedded.fieldmanager import managedfields
-from slipway.embedded.fieldmanager import typed as typedvalues
-from slipway.embedded.fieldmanager.managedfields import BEFORE_FIRST_APPLY, Manager, Managers, Owned, applier, track, typed, updater
+from slipway.embedded.fieldmanager import managedfields, typed
+from slipway.embedded.fieldmanager.managedfields import BEFORE_FIRST_APPLY, Manager, Managers, Owned, applier, as_typed, updater
 from slipway.embedded.fieldmanager.sets import FieldSet, path_text
 from slipway.embedded.fieldmanager.types import DEDUCED, Type
+from slipway.embedded.registry import types
 from slipway.embedded.registry.metadata import timestamp
+from slipway.embedded.registry.write import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.call import Call
     from slipway.embedded.fieldmanager.sets import Path
 
-__all__ = ["LAST_APPLIED", "apply", "track"]
-
-
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Applied(Edit):
+    """An apply patch: a configuration, in the name of a manager."""
+
+    tracked = True
+
+    def __init__(self, call: Call, configuration: Manifest, now: datetime) -> None:
+        self._call, self._configuration, self._now = call, configuration, now
+        self.creates = not call.subresource
+
+    def of(self, live: Manifest | None) -> Manifest:
+        call, given = self._call, self._configuration.get("metadata")
+        if live is None and not (isinstance(given, dict) and given.get("name")):
+            text = f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+            raise errors.bad_request(text)
+        return apply(
+            live,
+            copy.deepcopy(self._configuration),
+            call.manager,
+            force=bool(call.force),
+            type_=types.of(call.resource),
+            now=self._now,
+            subresource=call.subresource,
+            reset=types.reset_fields(call.resource, call.subresource),
+        )
 
 
 def apply(
@@ -51,8 +76,8 @@ def apply(
     if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise errors.bad_request("metadata.managedFields must be nil")
     try:
-        typedvalues.check(applied, type_)
-    except typedvalues.TypeMismatchError as error:
+        typed.check(applied, type_)
+    except typed.TypeMismatchError as error:
         raise errors.StatusError(500, "", f"failed to create typed patch object ({_described(applied)}): {error}") from error
     current = live if live is not None else {"apiVersion": applied["apiVersion"], "kind": applied["kind"]}
     try:
@@ -76,14 +101,14 @@ def _merged(
     live: Manifest, applied: Manifest, own: Manager, managers: Managers, type_: Type, reset: tuple[str, ...]
 ) -> tuple[Manifest, Managers, dict[Manager, FieldSet]]:
     """The merged object, its owners if the apply goes through, and what other managers hold against it."""
-    current = typed(live, type_)
-    merged = typedvalues.merge(current, applied, type_)
+    current = as_typed(live, type_)
+    merged = typed.merge(current, applied, type_)
     last = managers.get(own)
     owners = dict(managers)
-    owners[own] = Owned(typedvalues.field_set(applied, type_).without(reset), applied["apiVersion"], last.time if last else "")
+    owners[own] = Owned(typed.field_set(applied, type_).without(reset), applied["apiVersion"], last.time if last else "")
     if last is not None and not last.fields.is_empty():
         merged = _without_abandoned(merged, owners, last.fields, type_)
-    comparison = typedvalues.compare(current, merged, type_).without(reset)
+    comparison = typed.compare(current, merged, type_).without(reset)
     changed = comparison.modified | comparison.added
     conflicts = {other: both for other, owned in managers.items() if other != own and not (both := owned.fields & changed).is_empty()}
     for other in [other for other in owners if other != own]:
@@ -98,20 +123,20 @@ def _without_abandoned(merged: Manifest, owners: Managers, last: FieldSet, type_
     held = FieldSet()
     for owned in owners.values():
         held = held | owned.fields
-    all_fields = typedvalues.field_set(merged, type_).with_named_fields(type_)
+    all_fields = typed.field_set(merged, type_).with_named_fields(type_)
     last = last.with_named_fields(type_)
-    pruned = typedvalues.remove(merged, last, type_) or {}
-    kept = typedvalues.field_set(pruned, type_).with_named_fields(type_)
-    pruned = typedvalues.remove(merged, all_fields - (kept | held.with_named_fields(type_)), type_) or {}
+    pruned = typed.remove(merged, last, type_) or {}
+    kept = typed.field_set(pruned, type_).with_named_fields(type_)
+    pruned = typed.remove(merged, all_fields - (kept | held.with_named_fields(type_)), type_) or {}
     # What nobody owns and the manager never applied itself is not its to remove.
-    kept = typedvalues.field_set(pruned, type_).with_named_fields(type_)
-    result: Manifest = typedvalues.remove(merged, (all_fields - kept) & last, type_) or {}
+    kept = typed.field_set(pruned, type_).with_named_fields(type_)
+    result: Manifest = typed.remove(merged, (all_fields - kept) & last, type_) or {}
     return result
 
 
 def _finished(live: Manifest, applied: Manifest, merged: Manifest, owners: Managers, own: Manager, type_: Type, now: datetime) -> Manifest:
     """The object as it is stored; where nothing changed, the time of the apply is the old one."""
-    if msgspec.json.encode(merged, order="sorted") != msgspec.json.encode(typed(live, type_), order="sorted") and own in owners:
+    if msgspec.json.encode(merged, order="sorted") != msgspec.json.encode(as_typed(live, type_), order="sorted") and own in owners:
         owners[own] = owners[own]._replace(time=timestamp(now))
     result: Manifest = copy.deepcopy(merged)
     metadata = result.setdefault("metadata", {})
@@ -140,8 +165,8 @@ def _applied_before(live: Manifest, type_: Type) -> FieldSet:
         return FieldSet()
     if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):
         return FieldSet()
-    comparison = typedvalues.compare(last, typed(live, type_), type_)
-    return typedvalues.field_set(last, type_) - comparison.modified - comparison.added - comparison.removed
+    comparison = typed.compare(last, as_typed(live, type_), type_)
+    return typed.field_set(last, type_) - comparison.modified - comparison.added - comparison.removed
 
 
 def _conflict(conflicts: Mapping[Manager, FieldSet]) -> errors.StatusError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.machinery.fieldpath import quoted
-from slipway.embedded.fieldmanager import typed as typedvalues
+from slipway.embedded.fieldmanager import typed
 from slipway.embedded.fieldmanager.sets import FieldSet
 from slipway.embedded.fieldmanager.types import DEDUCED, Type
 from slipway.embedded.registry import types
@@ -149,7 +149,7 @@ def update(
 ) -> Managers:
     """The owners after a change: who changes a field takes it from everybody else."""
     type_ = type_ or DEDUCED
-    comparison = typedvalues.compare(typed(live or _empty(new), type_), typed(new, type_), type_).without(reset)
+    comparison = typed.compare(as_typed(live or _empty(new), type_), as_typed(new, type_), type_).without(reset)
     taken = comparison.modified | comparison.added
     left = {other: owned._replace(fields=owned.fields - taken - comparison.removed) for other, owned in managers.items()}
     own = taken - comparison.removed - _SERVER_OWN
@@ -164,7 +164,7 @@ def strip(fields: FieldSet) -> FieldSet:
     return fields - _SERVER_OWN
 
 
-def typed(manifest: Manifest, type_: Type) -> Manifest:
+def as_typed(manifest: Manifest, type_: Type) -> Manifest:
     """An object as its type holds it, without its managedFields."""
     bare = {**manifest, "metadata": {name: value for name, value in (manifest.get("metadata") or {}).items() if name != "managedFields"}}
     completed: Manifest = types.complete(bare, type_) if type_.is_go else bare

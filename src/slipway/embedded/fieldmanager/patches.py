@@ -11,7 +11,9 @@ from slipway.api.machinery import gotypes
 from slipway.api.machinery.goscalars import SCALARS, GoType
 from slipway.api.machinery.patches import jsonpatch, strategicmerge
 from slipway.embedded import errors
+from slipway.embedded.errors import FieldError
 from slipway.embedded.registry import types
+from slipway.embedded.registry.write import Edit
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
@@ -23,6 +25,8 @@ STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-
 
 _REFERENCE = "#/components/schemas/"
 _MAX_OPERATIONS = 10_000
+COPY_LIMIT = 3 * 1024 * 1024
+"""As apiserver 0.35 sets it for every JSON patch that it applies, webhooks' too."""
 
 
 def accepted(resource: Resource) -> tuple[str, ...]:
@@ -33,8 +37,8 @@ def accepted(resource: Resource) -> tuple[str, ...]:
 def decode(content_type: str, body: bytes) -> Any:
     """The patch in a body, which is JSON."""
     try:
-        patch = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        patch = types.decode(body)
+    except ValueError as error:
         raise errors.bad_request(f"error decoding patch: {error}") from None
     if content_type == JSON and not isinstance(patch, list):
         word = {dict: "object", str: "string", bool: "bool"}.get(type(patch), "number")
@@ -49,11 +53,27 @@ def decode(content_type: str, body: bytes) -> Any:
     return patch
 
 
+class Patch(Edit):
+    """A patch of an object that is there."""
+
+    def __init__(self, resource: Resource, content_type: str, content: Any) -> None:
+        self._resource, self._type, self._content = resource, content_type, content
+
+    def of(self, live: Manifest | None) -> Manifest:
+        return apply(self._resource, self._type, self._content, live or {})
+
+    def mistyped(self, resource: Resource, manifest: Manifest, mismatch: str) -> errors.StatusError:
+        if resource.custom is not None:
+            return super().mistyped(resource, manifest, mismatch)
+        wrong = FieldError.invalid("patch", msgspec.json.encode(manifest).decode(), mismatch)
+        return errors.invalid("", "", "", [wrong])
+
+
 def apply(resource: Resource, content_type: str, patch: Any, live: Manifest) -> Manifest:
     """The object after a patch; ``live`` stays as it is."""
     try:
         if content_type == JSON:
-            result = jsonpatch.apply(live, patch)
+            result = jsonpatch.apply(live, patch, copy_limit=COPY_LIMIT)
         elif content_type == MERGE:
             result = jsonpatch.merge(live, patch)
         else:

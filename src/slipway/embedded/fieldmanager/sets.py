@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.embedded.fielderrors import go_float
+from slipway.embedded.errors import go_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

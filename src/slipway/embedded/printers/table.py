@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from slipway.embedded.printers import jsonpath
 from slipway.embedded.printers.columns import age, printer_of
@@ -16,28 +16,6 @@ if TYPE_CHECKING:
 
 
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-
-
-class Wanted(NamedTuple):
-    """What a request accepts: a Table, or only the metadata of objects."""
-
-    kind: str = ""
-    """``Table``, ``PartialObjectMetadata``, ``PartialObjectMetadataList`` or nothing."""
-    version: str = "v1"
-
-
-def wanted(accept: str) -> Wanted:
-    """What the first acceptable media type of an Accept header asks for."""
-    for media_type in accept.split(","):
-        name, *parameters = (part.strip() for part in media_type.split(";"))
-        if name not in ("application/json", "*/*", "application/*", "application/yaml"):
-            continue
-        values = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
-        if not values.get("as"):
-            return Wanted()
-        if values.get("g") == "meta.k8s.io" and values.get("v") in ("v1", "v1beta1"):
-            return Wanted(values["as"], values["v"])
-    return Wanted()
 
 
 def table(

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.embedded import errors, fielderrors
+from slipway.embedded import errors
 from slipway.embedded.apiextensions import resources
-from slipway.embedded.registry import metadata, namespaces, strategies
+from slipway.embedded.errors import FieldError
+from slipway.embedded.registry import metadata, namespaces, strategies, types
 from slipway.embedded.registry.metadata import FOREGROUND, ORPHAN, timestamp
 from slipway.embedded.storage.store import ConflictError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.call import Call
     from slipway.embedded.registry.resources import Resource
-    from slipway.embedded.registry.write import Registry, WriteOptions
+    from slipway.embedded.registry.write import Registry
 
 
 _POLICIES = ("Foreground", "Background", "Orphan")
@@ -58,15 +63,16 @@ class DeleteOptions(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
-def options_of(body: Manifest, query: Manifest) -> DeleteOptions:
+def options_of(body: Manifest, query: Mapping[str, str]) -> DeleteOptions:
     """The options of a request: its body, or its query where there is none."""
+    if mismatch := types.mismatch(body, types.delete_options(), "DeleteOptions"):
+        raise errors.bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {mismatch}')
     conditions = body.get("preconditions") or {}
     grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     orphan = body.get("orphanDependents", query.get("orphanDependents"))
-    try:
-        seconds = None if grace is None else int(grace)
-    except (TypeError, ValueError):
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax') from None
+    if isinstance(grace, str) and not re.fullmatch("[+-]?[0-9]{1,18}", grace):
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
+    seconds = None if grace is None else int(grace)
     options = DeleteOptions(
         propagation=str(body.get("propagationPolicy") or query.get("propagationPolicy") or ""),
         orphan=None if orphan is None else orphan in (True, "true", "1"),
@@ -78,38 +84,36 @@ def options_of(body: Manifest, query: Manifest) -> DeleteOptions:
     wrong = []
     if options.propagation and options.orphan is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
-        wrong.append(fielderrors.invalid("propagationPolicy", options.propagation, detail))
+        wrong.append(FieldError.invalid("propagationPolicy", options.propagation, detail))
     if options.propagation and options.propagation not in _POLICIES:
-        wrong.append(fielderrors.not_supported("propagationPolicy", options.propagation, (*_POLICIES, "nil")))
+        wrong.append(FieldError.not_supported("propagationPolicy", options.propagation, (*_POLICIES, "nil")))
     if wrong:
         raise errors.invalid("meta.k8s.io", "DeleteOptions", "", wrong)
     return options
 
 
-async def delete(
-    registry: Registry, resource: Resource, namespace: str, name: str, options: DeleteOptions, writing: WriteOptions
-) -> Deleted:
+async def delete(registry: Registry, call: Call, options: DeleteOptions) -> Deleted:
     """Delete an object, or mark it as to be deleted; other writes in between are seen."""
+    resource = call.resource
     while True:
-        stored = registry.store.get(resource.bucket, namespace, name)
+        stored = registry.store.get(resource.bucket, call.namespace, call.name)
         if stored is None:
-            raise errors.not_found(resource.group, resource.plural, name)
-        namespaces.check_deletion(resource, name)
+            raise errors.not_found(resource.group, resource.plural, call.name)
+        namespaces.check_deletion(resource, call.name)
         manifest = stored.manifest()
-        (shown,) = await registry.converter.convert(resource, [manifest], resource.api_version)
-        await registry.admission.validate(resource, "DELETE", None, shown, writing)
+        await registry.admission.validate(call, "DELETE", None, await registry.decoded(resource, stored))
         _check(resource, manifest, options)
         step = next_step(resource, manifest, options, registry.clock())
         if options.dry_run:
-            return Deleted(await registry.converter.render(resource, stored), step != "mark", stored.uid)
+            return Deleted(await registry.encoded(resource, stored), step != "mark", stored.uid)
         try:
             if step == "nothing":
-                return Deleted(await registry.converter.render(resource, stored), False, stored.uid)
+                return Deleted(await registry.encoded(resource, stored), False, stored.uid)
             if step == "mark":
                 marked = registry.store.put(resource.bucket, manifest, stored.version)
-                return Deleted(await registry.converter.render(resource, marked), False, stored.uid)
+                return Deleted(await registry.encoded(resource, marked), False, stored.uid)
             final = registry.store.delete(resource.bucket, manifest, stored.version)
-            return Deleted(await registry.converter.render(resource, final), True, stored.uid)
+            return Deleted(await registry.encoded(resource, final), True, stored.uid)
         except ConflictError:
             continue
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.embedded import fielderrors
+from slipway.embedded.errors import FieldError
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.fielderrors import FieldError
 
 
 _POD = {
@@ -107,17 +106,17 @@ def qos_class(spec: Manifest) -> str:
 def errors(spec: Manifest, path: str) -> list[FieldError]:
     """What is wrong with a Pod's spec, as far as this server looks."""
     if not spec.get("containers"):
-        return [fielderrors.required(f"{path}.containers")]
+        return [FieldError.required(f"{path}.containers")]
     found: list[FieldError] = []
     names: set[str] = set()
     for index, container in enumerate(spec["containers"]):
         where = f"{path}.containers[{index}]"
         name = container.get("name") or ""
         if not name:
-            found.append(fielderrors.required(f"{where}.name"))
+            found.append(FieldError.required(f"{where}.name"))
         elif name in names:
-            found.append(fielderrors.duplicate(f"{where}.name", name))
+            found.append(FieldError.duplicate(f"{where}.name", name))
         names.add(name)
         if not container.get("image"):
-            found.append(fielderrors.required(f"{where}.image"))
+            found.append(FieldError.required(f"{where}.image"))
     return found

@@ -6,6 +6,8 @@ versions that are on by default there are served.
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from slipway.embedded.apiextensions.resources import CustomVersion
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
+_STAGES = {"": 2, "beta": 1, "alpha": 0}
 STATUS_VERBS = ("get", "patch", "update")
 
 
@@ -158,8 +162,18 @@ def bucket_of(group: str, plural: str) -> str:
     return f"{plural}.{group}" if group else plural
 
 
-def built_in() -> list[Resource]:
-    """The resources of the table, in its order."""
+def priority(version: str) -> tuple[int, int, int, int]:
+    """How good a version of an API is, by its name: the higher, the better."""
+    match = _VERSION.match(version)
+    if match is None:
+        return (0, 0, 0, 0)
+    major, stage, minor = match.groups()
+    return (1, _STAGES[stage or ""], int(major), int(minor or 0))
+
+
+@cache
+def built_in() -> tuple[Resource, ...]:
+    """The resources of the table, in its order: the same for all servers."""
     found: list[Resource] = []
     api_version = ""
     for line in _TABLE.strip().splitlines():
@@ -167,7 +181,7 @@ def built_in() -> list[Resource]:
             api_version = line
             continue
         found.append(_row(api_version, line.split()))
-    return found
+    return tuple(found)
 
 
 def _row(api_version: str, words: list[str]) -> Resource:

@@ -11,14 +11,14 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING
 
-from slipway.embedded import errors, fielderrors
+from slipway.embedded import errors
 from slipway.embedded.access.authentication import NOBODY, User
 from slipway.embedded.apiextensions import resources
+from slipway.embedded.errors import FieldError
 from slipway.embedded.registry import pods
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.fielderrors import FieldError
     from slipway.embedded.registry.resources import Resource
 
 
@@ -91,13 +91,13 @@ class _Secret(Strategy):
     def errors(self, new: Manifest, old: Manifest | None) -> list[FieldError]:
         found = _key_errors(new, "data")
         if sum(len(b64decode(value or "")) for value in (new.get("data") or {}).values()) > _LARGEST_SECRET:
-            found.append(fielderrors.too_long("data", _LARGEST_SECRET))
+            found.append(FieldError.too_long("data", _LARGEST_SECRET))
         if new.get("type") == "kubernetes.io/tls":
-            found += [fielderrors.required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in (new.get("data") or {})]
+            found += [FieldError.required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in (new.get("data") or {})]
         if old is None:
             return found
         if new.get("type") != old.get("type"):
-            found.append(fielderrors.invalid("type", new.get("type"), "field is immutable"))
+            found.append(FieldError.invalid("type", new.get("type"), "field is immutable"))
         return found + _immutable_errors(new, old, ("data",))
 
 
@@ -115,12 +115,14 @@ class _ConfigMap(Strategy):
 def _key_errors(manifest: Manifest, field: str) -> list[FieldError]:
     found: list[FieldError] = []
     for key in manifest.get(field) or ():
+        if len(found) >= errors.MOST:
+            break
         problems = [f"must be no more than {_LONGEST_KEY} bytes"] if len(key) > _LONGEST_KEY else []
         if not _KEY.fullmatch(key):
             problems.append(_KEY_RULE)
         if key in (".", "..") or key.startswith(".."):
             problems.append(f"must not be '{key}'" if key in (".", "..") else "must not start with '..'")
-        found += [fielderrors.invalid(f"{field}[{key}]", key, problem) for problem in problems]
+        found += [FieldError.invalid(f"{field}[{key}]", key, problem) for problem in problems]
     return found
 
 
@@ -128,8 +130,8 @@ def _immutable_errors(new: Manifest, old: Manifest, fields: tuple[str, ...]) -> 
     if not old.get("immutable"):
         return []
     detail = "field is immutable when `immutable` is set"
-    found = [] if new.get("immutable") else [fielderrors.forbidden("immutable", detail)]
-    return found + [fielderrors.forbidden(field, detail) for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
+    found = [] if new.get("immutable") else [FieldError.forbidden("immutable", detail)]
+    return found + [FieldError.forbidden(field, detail) for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
 
 
 class _Pod(Strategy):
@@ -171,15 +173,15 @@ class _Workload(Strategy):
             return []
         found: list[FieldError] = []
         if "selector" not in spec:
-            found.append(fielderrors.required("spec.selector"))
+            found.append(FieldError.required("spec.selector"))
         if old is not None and spec.get("selector") != old["spec"].get("selector"):
-            found.append(fielderrors.invalid("spec.selector", spec.get("selector"), "field is immutable"))
+            found.append(FieldError.invalid("spec.selector", spec.get("selector"), "field is immutable"))
         else:
             labels = (spec["template"].get("metadata") or {}).get("labels") or {}
             wanted = (spec.get("selector") or {}).get("matchLabels") or {}
             if "selector" not in spec or any(labels.get(key) != value for key, value in wanted.items()):
                 detail = "`selector` does not match template `labels`"
-                found.append(fielderrors.invalid("spec.template.metadata.labels", labels, detail))
+                found.append(FieldError.invalid("spec.template.metadata.labels", labels, detail))
         return found + pods.errors(spec["template"]["spec"], "spec.template.spec")
 
 
@@ -249,10 +251,10 @@ class _Lease(Strategy):
         spec = new.get("spec") or {}
         found: list[FieldError] = []
         if spec.get("leaseDurationSeconds") is not None and spec["leaseDurationSeconds"] <= 0:
-            found.append(fielderrors.invalid("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], "must be greater than 0"))
+            found.append(FieldError.invalid("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], "must be greater than 0"))
         if spec.get("leaseTransitions") is not None and spec["leaseTransitions"] < 0:
             detail = "must be greater than or equal to 0"
-            found.append(fielderrors.invalid("spec.leaseTransitions", spec["leaseTransitions"], detail))
+            found.append(FieldError.invalid("spec.leaseTransitions", spec["leaseTransitions"], detail))
         return found
 
 
@@ -266,7 +268,7 @@ class _RoleBinding(Strategy):
 
     def errors(self, new: Manifest, old: Manifest | None) -> list[FieldError]:
         if old is not None and new.get("roleRef") != old.get("roleRef"):
-            return [fielderrors.invalid("roleRef", new.get("roleRef"), "cannot change roleRef")]
+            return [FieldError.invalid("roleRef", new.get("roleRef"), "cannot change roleRef")]
         return []
 
 

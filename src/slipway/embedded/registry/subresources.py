@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.embedded import errors, fielderrors
-from slipway.embedded.registry import delete
-from slipway.embedded.registry.delete import DeleteOptions
+from slipway.embedded import errors
+from slipway.embedded.errors import FieldError
+from slipway.embedded.fieldmanager import patches
+from slipway.embedded.registry import delete, types
 from slipway.embedded.registry.metadata import timestamp
-from slipway.embedded.registry.resources import Resource
+from slipway.embedded.registry.resources import SUBRESOURCES, Resource
+from slipway.embedded.registry.write import Edit
 from slipway.embedded.storage import selectors
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.core import Core
-    from slipway.embedded.endpoints.request import RequestInfo
-    from slipway.embedded.registry.write import WriteOptions
+    from slipway.embedded.access.authentication import Authenticator
+    from slipway.embedded.call import Call
+    from slipway.embedded.registry.write import Registry
+    from slipway.embedded.storage.store import Stored
 
 
 CREATED = frozenset({"binding", "eviction", "token"})
@@ -26,7 +29,8 @@ CREATED = frozenset({"binding", "eviction", "token"})
 SCALE = Resource(
     group="autoscaling", version="v1", plural="scales", kind="Scale", namespaced=True, bucket="", storage_version="autoscaling/v1"
 )
-_HOUR = 3600
+_HOUR, _LONGEST = 3600, 1 << 32
+_BUDGETS = "poddisruptionbudgets.policy"
 
 
 def scale_of(resource: Resource, manifest: Manifest, *, lax: bool = False) -> Manifest:
@@ -62,9 +66,9 @@ def scaled(resource: Resource, manifest: Manifest, scale: Manifest) -> Manifest:
     if not isinstance(replicas, int) or replicas < 0:
         name = manifest["metadata"]["name"]
         if resource.custom is not None:
-            wrong = fielderrors.invalid(".spec.replicas", replicas, "should be a non-negative integer")
+            wrong = FieldError.invalid(".spec.replicas", replicas, "should be a non-negative integer")
             raise errors.invalid(resource.group, resource.kind, name, [wrong])
-        wrong = fielderrors.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        wrong = FieldError.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise errors.invalid("autoscaling", "Scale", name, [wrong])
     paths = (resource.custom.scale if resource.custom is not None else None) or {}
     result = copy.deepcopy(manifest)
@@ -91,53 +95,78 @@ def _selector_text(selector: Manifest) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
-async def create(
-    core: Core, resource: Resource, info: RequestInfo, namespace: str, manifest: Manifest, options: WriteOptions
-) -> tuple[Manifest, int]:
+class Scaled(Edit):
+    """An object with the replicas that a Scale, or a patch of its Scale, asks for."""
+
+    def __init__(self, resource: Resource, content: Any, media_type: str = "") -> None:
+        self._resource, self._content, self._media_type = resource, content, media_type
+        # The real server does not say who owns the replicas of a custom resource that were set by its scale.
+        self.tracked = resource.custom is not None
+
+    def of(self, live: Manifest | None) -> Manifest:
+        live, scale = live or {}, self._content
+        if self._media_type:
+            scale = patches.apply(SCALE, self._media_type, scale, scale_of(self._resource, live, lax=True))
+        return scaled(self._resource, live, scale)
+
+
+class _Bound(Edit):
+    """A Pod on its node."""
+
+    def __init__(self, node: str) -> None:
+        self._node = node
+
+    def of(self, live: Manifest | None) -> Manifest:
+        pod = live or {}
+        name, spec = pod["metadata"]["name"], pod.setdefault("spec", {})
+        if spec.get("nodeName"):
+            raise errors.conflict("", "pods/binding", name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+        spec["nodeName"] = self._node
+        return pod
+
+
+async def create(registry: Registry, authenticator: Authenticator, call: Call, manifest: Manifest) -> tuple[Manifest, int]:
     """Carry out a request that creates a sub-resource; the answer and its code."""
-    stored = core.store.get(resource.bucket, namespace, info.name)
+    resource = call.resource
+    stored = registry.store.get(resource.bucket, call.namespace, call.name)
     if stored is None:
-        raise errors.not_found(resource.group, resource.plural, info.name)
-    if info.subresource == "token":
-        seconds = int((manifest.get("spec") or {}).get("expirationSeconds") or _HOUR)
-        token, ends = core.authenticator.issue(namespace, info.name, stored.uid, seconds)
-        status = {"token": token, "expirationTimestamp": timestamp(ends)}
-        document = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": manifest.get("metadata") or {}}
-        return {**document, "spec": {**(manifest.get("spec") or {}), "expirationSeconds": seconds}, "status": status}, 201
-    if info.subresource == "binding":
-        target = (manifest.get("target") or {}).get("name") or ""
-
-        def bind(live: Manifest | None) -> Manifest:
-            pod = live or {}
-            if (pod.get("spec") or {}).get("nodeName"):
-                raise errors.conflict(
-                    "", "pods/binding", info.name, f'pod {info.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
-                )
-            pod.setdefault("spec", {})["nodeName"] = target
-            return pod
-
-        await core.registry.update(resource, namespace, info.name, bind, options, creates=False)
+        raise errors.not_found(resource.group, resource.plural, call.name)
+    kind = SUBRESOURCES[call.subresource]
+    version = kind.version or resource.version
+    if mismatch := types.mismatch_of_kind(kind.group, version, kind.kind, manifest):
+        raise errors.bad_request(f'{kind.kind} in version "{version}" cannot be handled as a {kind.kind}: {mismatch}')
+    if call.subresource == "token":
+        return _token(authenticator, call, stored.uid, manifest), 201
+    # What follows is a write of the object itself.
+    itself = msgspec.structs.replace(call, subresource="")
+    if call.subresource == "binding":
+        await registry.update(itself, _Bound((manifest.get("target") or {}).get("name") or ""))
     else:
-        await _evict(core, resource, namespace, info.name, manifest, options)
+        await _evict(registry, itself, stored, manifest)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
 
 
-async def _evict(core: Core, resource: Resource, namespace: str, name: str, manifest: Manifest, options: WriteOptions) -> None:
+def _token(authenticator: Authenticator, call: Call, uid: str, manifest: Manifest) -> Manifest:
+    spec = manifest.get("spec") or {}
+    seconds = min(spec.get("expirationSeconds") or _HOUR, _LONGEST)
+    token, ends = authenticator.issue(call.namespace, call.name, uid, seconds)
+    status = {"token": token, "expirationTimestamp": timestamp(ends)}
+    document = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": manifest.get("metadata") or {}}
+    return {**document, "spec": {**spec, "expirationSeconds": seconds}, "status": status}
+
+
+async def _evict(registry: Registry, call: Call, stored: Stored, manifest: Manifest) -> None:
     """Delete a Pod if the budgets that cover it allow a disruption."""
-    stored = core.store.get(resource.bucket, namespace, name)
-    if stored is None:
-        raise errors.not_found(resource.group, resource.plural, name)
-    budgets = core.catalog.find("policy", "v1", "poddisruptionbudgets")
     covering = [
         (budget, content)
-        for budget in core.store.bucket("poddisruptionbudgets.policy").within(namespace)
+        for budget in registry.store.bucket(_BUDGETS).within(call.namespace)
         for content in (budget.manifest(),)
         if "selector" in (content.get("spec") or {})
         and selectors.match_labels(selectors.from_label_selector(content["spec"]["selector"]), stored.labels)
     ]
     if len(covering) > 1:
         raise errors.internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
-    given = delete.options_of(manifest.get("deleteOptions") or {}, {})
+    options = delete.options_of(manifest.get("deleteOptions") or {}, {})
     for budget, content in covering:
         status = content.get("status") or {}
         if not status.get("disruptionsAllowed"):
@@ -147,8 +176,8 @@ async def _evict(core: Core, resource: Resource, namespace: str, name: str, mani
                 "message": f"The disruption budget {budget.name} needs {needed} healthy pods and has {healthy} currently",
             }
             raise errors.too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", details={"causes": [cause]})
-        if budgets is not None and not given.dry_run:
+        if not options.dry_run:
             status["disruptionsAllowed"] -= 1
-            status.setdefault("disruptedPods", {})[name] = timestamp(core.clock())
-            core.store.put(budgets.bucket, {**content, "status": status}, budget.version)
-    await delete.delete(core.registry, resource, namespace, name, DeleteOptions(**msgspec.structs.asdict(given)), options)
+            status.setdefault("disruptedPods", {})[call.name] = timestamp(registry.clock())
+            registry.store.put(_BUDGETS, {**content, "status": status}, budget.version)
+    await delete.delete(registry, call, options)

@@ -1,17 +1,49 @@
-"""Label and field selectors: read as apimachinery reads them, and matched."""
+"""Label and field selectors: read as apimachinery reads them, and matched; what field selectors can ask for, kind by kind."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.machinery import labels
 from slipway.embedded import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.storage.store import Stored
+
+_TERM = re.compile(r"((?:[^,\\]|\\.|\\\Z)*)(?:,|\Z)", re.DOTALL)
+_OPERATOR = re.compile(r"!=|==|=")
+_SPECIAL = re.compile(r"\\(.?)|([,=])", re.DOTALL)
 _TOKEN = re.compile(r"\s*(==|!=|=|!|<|>|\(|\)|,|[^\s=!<>(),]+)")
+
+_COMMON = ("metadata.name", "metadata.namespace")
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "events": (*(f"involvedObject.{field}" for field in _REFERENCE), "reason", "reportingComponent", "source", "type"),
+    "namespaces": ("status.phase",),
+    "nodes": ("spec.unschedulable",),
+    "pods": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    "replicasets.apps": ("status.replicas",),
+    "replicationcontrollers": ("status.replicas",),
+    "secrets": ("type",),
+    "jobs.batch": ("status.successful",),
+    "certificatesigningrequests.certificates.k8s.io": ("spec.signerName",),
+    "services": ("spec.clusterIP", "spec.type"),
+}
+_FALSE = frozenset({"spec.unschedulable", "spec.hostNetwork"})
+_EVENT_ALIASES = {"reportingController": "reportingComponent", "regarding.": "involvedObject."}
 
 
 class Requirement(NamedTuple):
@@ -46,6 +78,53 @@ class FieldRequirement(NamedTuple):
     equal: bool
 
 
+class Selection(NamedTuple):
+    """Which objects of a bucket a request is about; ``known`` are the fields of its objects that selectors can ask for."""
+
+    namespace: str = ""
+    labels: list[Requirement] = []  # noqa: RUF012 - a tuple's default, never changed
+    fields: list[FieldRequirement] = []  # noqa: RUF012
+    known: tuple[str, ...] = ()
+
+    def holds(self, stored: Stored) -> bool:
+        if self.namespace and stored.namespace != self.namespace:
+            return False
+        if self.labels and not match_labels(self.labels, stored.labels):
+            return False
+        return all((self._value(requirement.field, stored) == requirement.value) is requirement.equal for requirement in self.fields)
+
+    def _value(self, field: str, stored: Stored) -> str:
+        if field == "metadata.name":
+            return stored.name
+        if field == "metadata.namespace":
+            return stored.namespace
+        if stored.fields is None:
+            manifest = stored.manifest()
+            stored.fields = {name: _text(name, _value(manifest, name)) for name in self.known}
+        return stored.fields.get(field, "")
+
+
+def select(namespace: str, labels: str, fields: str, *, bucket: str, group: str = "", custom: tuple[str, ...] | None = None) -> Selection:
+    """The selection of a request; ``custom`` are the fields that a CustomResourceDefinition names, None for a built-in resource."""
+    known = _FIELDS.get(bucket, ()) if custom is None else custom
+    found = []
+    for requirement in parse_fields(fields) if fields else ():
+        field = requirement.field
+        if group == "events.k8s.io":
+            field = _EVENT_ALIASES.get(field, field.replace("regarding.", "involvedObject."))
+        if field not in _COMMON and field not in known:
+            raise errors.bad_request(_unknown(requirement.field, has_fields=bool(custom is not None or known)))
+        found.append(requirement._replace(field=field))
+    return Selection(namespace, parse_labels(labels), found, known)
+
+
+def _unknown(field: str, *, has_fields: bool) -> str:
+    if has_fields:
+        return f"field label not supported: {field}"
+    listed = ", ".join(f'"{name}"' for name in _COMMON)
+    return f'"{field}" is not a known field selector: only {listed}'
+
+
 def parse_labels(text: str) -> list[Requirement]:
     """The requirements of a label selector; all must hold."""
     try:
@@ -72,21 +151,33 @@ def from_label_selector(selector: Mapping[str, object] | None) -> list[Requireme
 
 
 def parse_fields(text: str) -> list[FieldRequirement]:
-    """The requirements of a field selector: ``a=b``, ``a==b`` or ``a!=b``, with commas and backslashes escaped."""
+    """The requirements of a field selector: ``a=b``, ``a==b`` or ``a!=b``, with commas, equal signs and backslashes of values escaped."""
     found: list[FieldRequirement] = []
-    for term in re.split(r"(?<!\\),", text):
+    for term in sorted(_TERM.findall(text)):
         if not term:
             continue
-        match = re.match(r"((?:[^=!\\]|\\.)*)(==|!=|=)(.*)\Z", term, re.DOTALL)
-        if match is None:
+        split = _OPERATOR.search(term)
+        if split is None:
             raise errors.bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
-        field, operator, value = match.groups()
-        found.append(FieldRequirement(field.strip(), re.sub(r"\\([\\,=])", r"\1", value), operator != "!="))
+        found.append(FieldRequirement(term[: split.start()], _unescaped(term[split.end() :]), split[0] != "!="))
     return found
 
 
-def match_fields(requirements: list[FieldRequirement], fields: Mapping[str, str]) -> bool:
-    return all((fields.get(requirement.field, "") == requirement.value) is requirement.equal for requirement in requirements)
+def exact(requirements: Iterable[FieldRequirement], field: str) -> str | None:
+    """The one value that a field can have."""
+    return next((requirement.value for requirement in requirements if requirement.field == field and requirement.equal), None)
+
+
+def _unescaped(value: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        escaped, sign = match.groups()
+        if sign:
+            raise errors.bad_request(f"invalid field selector: unescaped character in value: {ord(sign)}")
+        if escaped not in ("\\", ",", "="):
+            raise errors.bad_request(f"invalid field selector: invalid escape sequence: \\{escaped}")
+        return str(escaped)
+
+    return _SPECIAL.sub(plain, value)
 
 
 class _Parser:
@@ -179,3 +270,20 @@ def _checked_value(name: str, value: str) -> str:
     for problem in labels.value_problems(value):
         raise ValueError(f'values[0][{name}]: Invalid value: "{value}": {problem}')
     return value
+
+
+def _value(manifest: Manifest, path: str) -> Any:
+    value: Any = manifest
+    if path == "source":
+        return (manifest.get("source") or {}).get("component") or manifest.get("reportingComponent")
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "false" if name in _FALSE else ""
+    return str(value)

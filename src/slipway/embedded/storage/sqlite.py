@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -19,18 +20,22 @@ create table if not exists facts (name text primary key, value blob not null) wi
 
 
 class Database:
-    """A :class:`slipway.embedded.store.Journal`.  A killed process loses nothing; a machine that goes down may lose the last writes."""
+    """A :class:`slipway.embedded.storage.store.Journal`.
+
+    A killed process loses nothing; a machine that goes down may lose the last writes.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
+            _make_private(path)
             self._connection = sqlite3.connect(path, isolation_level=None)
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma synchronous = normal")
             # One server a file: a second one would hand out the same versions.
             self._connection.execute("pragma locking_mode = exclusive")
             self._connection.executescript(_SCHEMA)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise OperatorError(f"cannot use {path} as the database of the embedded API server: {error}") from None
 
     def write(self, resource: str, key: str, version: int, raw: bytes | None) -> None:
@@ -65,3 +70,14 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _make_private(path: Path) -> None:
+    """The file holds the authority's key and everybody's Secrets: it is its owner's alone, before anything is written to it.
+
+    SQLite gives the files that it puts beside it the same mode, unless they are there already.
+    """
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if file.exists() and file.stat().st_mode & 0o077:
+            file.chmod(0o600)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from slipway.api.machinery.objects import Manifest
 
@@ -49,6 +50,10 @@ class Stored:
         self.others: dict[str, bytes] = {}
         """The object in other API versions, once somebody has asked for them."""
 
+    def encoded(self, api_version: str) -> bytes | None:
+        """The object in an API version, where it is kept in that one or was converted to it before."""
+        return self.raw if api_version == self.api_version else self.others.get(api_version)
+
     def manifest(self) -> Manifest:
         """A copy that the caller may change."""
         return _decode(self.raw)  # type: ignore[no-any-return]
@@ -57,13 +62,14 @@ class Stored:
 class Change:
     """What a write did to one object."""
 
-    __slots__ = ("current", "frames", "previous", "type", "version")
+    __slots__ = ("current", "frames", "is_of_life", "previous", "type", "version")
 
     def __init__(self, type_: str, version: int, current: Stored, previous: Stored | None) -> None:
         self.type, self.version = type_, version
         self.current = current
         """The new state; of a deleted object the last one, at the version of its deletion."""
         self.previous = previous
+        self.is_of_life = bool(current.owners or current.deleting or type_ == DELETED or (previous is not None and previous.owners))
         self.frames: dict[tuple[str, str], bytes] = {}
         """The lines that watches send, by type and API version, once one has sent them."""
 
@@ -87,6 +93,10 @@ class Bucket:
         keys, objects = self.keys, self.objects
         end = bisect_left(keys, last) if last else len(keys)
         return (objects[name] for name in keys[bisect_left(keys, max(first, start)) : end])
+
+
+Listener = Callable[[str, Change], None]
+"""Is told the resource and what happened."""
 
 
 class Journal(Protocol):
@@ -120,13 +130,26 @@ class Store:
 
     def __init__(self, *, history: int = 10_000, journal: Journal | None = None) -> None:
         self.version = 1
-        self.listeners: list[Callable[[str, Change], None]] = []
-        """Told of every change of every resource, in order."""
+        self._listeners: dict[str, list[Listener]] = {}
+        """Who is told of the changes of a resource, in order."""
+        self._followers: list[Listener] = []
+        """Who is told of the life of all objects."""
         self._history = history
         self._floor = 0
         """Changes up to this version are forgotten, in every bucket."""
         self._journal = journal
         self._buckets: dict[str, Bucket] = {}
+        self._places: dict[str, tuple[Bucket, str, str]] = {}
+        """Where each object is, by its uid."""
+
+    def listen(self, listener: Listener, *resources: str) -> None:
+        """Tell of all changes of some resources."""
+        for resource in resources:
+            self._listeners.setdefault(resource, []).append(listener)
+
+    def follow(self, follower: Listener) -> None:
+        """Tell of what changes the life of an object of any resource: it is owned, or no longer; it is to be deleted, or is gone."""
+        self._followers.append(follower)
 
     def bucket(self, resource: str) -> Bucket:
         found = self._buckets.get(resource)
@@ -140,12 +163,18 @@ class Store:
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
         return self.bucket(resource).objects.get(key(namespace, name))
 
+    def by_uid(self, uid: str) -> tuple[str, Stored] | None:
+        """An object and the resource that it is one of."""
+        place = self._places.get(uid)
+        return (place[1], place[0].objects[place[2]]) if place is not None else None
+
     def restore(self, resource: str, raw: bytes, version: int) -> None:
         """Put back what a journal kept; the history starts after it."""
         stored = Stored(_decode(raw), version, raw)
         bucket = self.bucket(resource)
         insort(bucket.keys, stored.key)
         bucket.objects[stored.key] = stored
+        self._places[stored.uid] = (bucket, resource, stored.key)
 
     def resume(self, version: int) -> None:
         """Go on after the last version of a former life."""
@@ -166,6 +195,7 @@ class Store:
         stored = Stored(manifest, self.version)
         if previous is None:
             insort(bucket.keys, name)
+            self._places[stored.uid] = (bucket, resource, name)
         bucket.objects[name] = stored
         self._record(resource, bucket, Change(MODIFIED if previous else ADDED, self.version, stored, previous), stored.raw)
         return stored
@@ -182,6 +212,7 @@ class Store:
         metadata["resourceVersion"] = str(self.version)
         stored = Stored(manifest, self.version)
         del bucket.objects[name]
+        self._places.pop(previous.uid, None)
         del bucket.keys[bisect_left(bucket.keys, name)]
         self._record(resource, bucket, Change(DELETED, self.version, stored, previous), None)
         return stored
@@ -230,5 +261,8 @@ class Store:
             bucket.compacted = bucket.history.popleft().version
         for watcher in tuple(bucket.watchers):
             watcher(change)
-        for listener in self.listeners:
+        for listener in self._listeners.get(resource, ()):
             listener(resource, change)
+        if change.is_of_life:
+            for follower in self._followers:
+                follower(resource, change)

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from slipway.embedded import errors, fielderrors
-from slipway.embedded.storage.read import bad_version
+from slipway.embedded import errors
+from slipway.embedded.errors import FieldError
+from slipway.embedded.storage.read import bad_version, parsed_version
 from slipway.embedded.storage.store import ADDED, DELETED, MODIFIED, Change, ForgottenError, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.registry.resources import Resource
-    from slipway.embedded.storage.read import Selection
+    from slipway.embedded.storage.read import ListOptions
+    from slipway.embedded.storage.selectors import Selection
     from slipway.embedded.storage.store import Store
-    from slipway.embedded.webhooks.conversion import Converter
 
 
 BACKLOG = 10_000
@@ -31,63 +31,63 @@ _BEFORE_END = 2.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
+class View(Protocol):
+    """The form in which a watch shows objects."""
+
+    @property
+    def frames(self) -> str:
+        """The name under which lines are shared by all watches of the same view; empty where they are this watch's own."""
+
+    async def shown(self, stored: Stored) -> bytes:
+        """An object, encoded."""
+
+    def bookmark(self, metadata: Manifest) -> bytes:
+        """An object with nothing but its metadata."""
+
+
 class Watch:
-    """One watch.  ``shape`` makes another representation of an object (a Table row, its metadata alone) where one is asked for."""
+    """One watch of a bucket."""
 
     def __init__(
-        self,
-        store: Store,
-        converter: Converter,
-        resource: Resource,
-        chosen: Selection,
-        query: Mapping[str, str],
-        *,
-        bookmark_seconds: float,
-        shape: Callable[[bytes], bytes] | None = None,
+        self, store: Store, bucket: str, chosen: Selection, options: ListOptions, view: View, *, bookmark_seconds: float = 60.0
     ) -> None:
-        self._store, self._converter, self._resource, self._chosen = store, converter, resource, chosen
-        self._bookmarks = query.get("allowWatchBookmarks") in ("1", "true", "True")
+        self._store, self._bucket, self._chosen, self._options, self._view = store, bucket, chosen, options, view
         self._bookmark_seconds = bookmark_seconds
-        self._initial = query.get("sendInitialEvents") in ("1", "true", "True")
-        self._explicit = "sendInitialEvents" in query
-        self._shape = shape
-        self._version = query.get("resourceVersion", "")
         self._waiting: deque[Change] = deque()
         self._arrived = asyncio.Event()
         self._ended = False
-        self._check(query)
+        self._since = self._checked()
 
-    def _check(self, query: Mapping[str, str]) -> None:
-        wrong = []
-        match = query.get("resourceVersionMatch", "")
-        if self._explicit and match != "NotOlderThan":
+    def _checked(self) -> int:
+        """The version to start from, of options that go together."""
+        options, wrong = self._options, []
+        if options.initial is not None and options.match != "NotOlderThan":
             detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            wrong.append(fielderrors.forbidden("resourceVersionMatch", detail))
-        elif match and not self._explicit:
-            wrong.append(
-                fielderrors.forbidden(
-                    "resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-                )
-            )
+            wrong.append(FieldError.forbidden("resourceVersionMatch", detail))
+        elif options.match and options.initial is None:
+            detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            wrong.append(FieldError.forbidden("resourceVersionMatch", detail))
         if wrong:
             raise errors.invalid("meta.k8s.io", "ListOptions", "", wrong)
-        if self._version and not self._version.isdecimal():
-            raise errors.StatusError(500, "", bad_version(self._version))
+        version = parsed_version(options.version or "0")
+        if version is None:
+            raise errors.StatusError(500, "", bad_version(options.version))
+        return version
 
     async def lines(self, deadline: float) -> AsyncGenerator[bytes, None]:
         """The events, until the time of the loop reaches ``deadline`` or the watch is ended."""
-        bucket = self._store.bucket(self._resource.bucket)
+        bucket = self._store.bucket(self._bucket)
         try:
             first, since = self._start()
         except ForgottenError as forgotten:
-            yield event("ERROR", msgspec.json.encode(errors.too_old(int(self._version), forgotten.oldest).status()))
+            yield event("ERROR", msgspec.json.encode(errors.too_old(self._since, forgotten.oldest).status()))
             return
         bucket.watchers.add(self._offer)
         try:
             loop = asyncio.get_running_loop()
             for stored in first:
-                yield event(ADDED, await self._object(stored))
-            if self._initial and self._bookmarks:
+                yield event(ADDED, await self._view.shown(stored))
+            if self._options.initial and self._options.bookmarks:
                 yield self._bookmark(since, initial_end=True)
             seen = since
             bookmark_at = self._next_bookmark(loop.time(), deadline)
@@ -102,12 +102,12 @@ class Watch:
                 now = loop.time()
                 if self._ended or now >= deadline:
                     break
-                if self._bookmarks and now >= bookmark_at:
+                if self._options.bookmarks and now >= bookmark_at:
                     bookmark_at = self._next_bookmark(now, deadline)
                     seen = max(seen, self._store.version)
                     yield self._bookmark(seen)
                     continue
-                await self._wait(min(deadline, bookmark_at if self._bookmarks else deadline) - now)
+                await self._wait(min(deadline, bookmark_at if self._options.bookmarks else deadline) - now)
         finally:
             bucket.watchers.discard(self._offer)
 
@@ -124,14 +124,12 @@ class Watch:
     def _start(self) -> tuple[list[Stored], int]:
         """The objects to begin with, and the version that they show.  Changes after it wait already."""
         now = self._store.version
-        if self._initial or (self._version in ("", "0") and not self._explicit):
-            bucket = self._store.bucket(self._resource.bucket)
-            return [stored for stored in bucket.within(self._chosen.namespace) if self._chosen.holds(self._resource, stored)], now
-        if self._version in ("", "0"):
+        if self._options.initial or (not self._since and self._options.initial is None):
+            return list(filter(self._chosen.holds, self._store.bucket(self._bucket).within(self._chosen.namespace))), now
+        if not self._since:
             return [], now
-        since = int(self._version)
-        self._waiting.extend(self._store.since(self._resource.bucket, since))
-        return [], max(since, now)
+        self._waiting.extend(self._store.since(self._bucket, self._since))
+        return [], max(self._since, now)
 
     def _offer(self, change: Change) -> None:
         if self._ended:
@@ -159,8 +157,8 @@ class Watch:
             return b""
         if not chosen.labels and not chosen.fields:
             return await self._framed(change, change.type, change.current)
-        before = change.previous is not None and chosen.holds(self._resource, change.previous)
-        after = change.type != DELETED and chosen.holds(self._resource, change.current)
+        before = change.previous is not None and chosen.holds(change.previous)
+        after = change.type != DELETED and chosen.holds(change.current)
         if before and after:
             return await self._framed(change, MODIFIED, change.current)
         if after:
@@ -172,28 +170,22 @@ class Watch:
         # The object as the watcher knew it, at the version at which it left.
         manifest = change.previous.manifest()
         manifest["metadata"]["resourceVersion"] = str(change.version)
-        return event(DELETED, await self._object(Stored(manifest, change.version)))
+        return event(DELETED, await self._view.shown(Stored(manifest, change.version)))
 
     async def _framed(self, change: Change, type_: str, stored: Stored) -> bytes:
-        if self._shape is not None:
-            return event(type_, await self._object(stored))
-        key = (type_, self._resource.api_version)
+        if not self._view.frames:
+            return event(type_, await self._view.shown(stored))
+        key = (type_, self._view.frames)
         line = change.frames.get(key)
         if line is None:
-            line = change.frames[key] = event(type_, await self._object(stored))
+            line = change.frames[key] = event(type_, await self._view.shown(stored))
         return line
-
-    async def _object(self, stored: Stored) -> bytes:
-        raw = await self._converter.render(self._resource, stored)
-        return raw if self._shape is None else self._shape(raw)
 
     def _bookmark(self, version: int, *, initial_end: bool = False) -> bytes:
         metadata: Manifest = {"resourceVersion": str(version)}
         if initial_end:
             metadata["annotations"] = {_INITIAL_END: "true"}
-        document = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
-        raw = msgspec.json.encode(document)
-        return event("BOOKMARK", raw if self._shape is None else self._shape(raw))
+        return event("BOOKMARK", self._view.bookmark(metadata))
 
 
 def event(type_: str, raw: bytes) -> bytes:

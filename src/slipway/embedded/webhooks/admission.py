@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from base64 import b64decode
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -11,13 +10,14 @@ import msgspec
 
 from slipway.api.machinery.patches import jsonpatch
 from slipway.embedded import errors
+from slipway.embedded.fieldmanager import patches
 from slipway.embedded.storage import selectors
 from slipway.embedded.webhooks.client import WebhookCallError
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.call import Call
     from slipway.embedded.registry.resources import Resource
-    from slipway.embedded.registry.write import WriteOptions
     from slipway.embedded.storage.store import Change, Store
     from slipway.embedded.webhooks.client import WebhookCaller
 
@@ -33,32 +33,27 @@ class Admission:
     def __init__(self, store: Store, caller: WebhookCaller) -> None:
         self._store, self._caller = store, caller
         self._webhooks: dict[str, list[Manifest] | None] = {_MUTATING: None, _VALIDATING: None}
-        store.listeners.append(self._forget)
+        store.listen(self._forget, *self._webhooks)
 
-    async def mutate(
-        self, resource: Resource, operation: str, new: Manifest, old: Manifest | None, options: WriteOptions, subresource: str = ""
-    ) -> Manifest:
+    async def mutate(self, call: Call, operation: str, new: Manifest, old: Manifest | None) -> Manifest:
         """The object as the mutating webhooks want it."""
         for webhook in self._of(_MUTATING):
-            if not self._wanted(webhook, resource, operation, new, old, subresource):
+            if not self._wanted(webhook, call, operation, new, old):
                 continue
-            response = await self._ask(webhook, resource, operation, new, old, options, subresource)
+            response = await self._ask(webhook, call, operation, new, old)
             if response is not None and response.get("patch"):
                 new = _patched(webhook["name"], new, response)
         return new
 
-    async def validate(
-        self, resource: Resource, operation: str, new: Manifest | None, old: Manifest | None, options: WriteOptions, subresource: str = ""
-    ) -> None:
+    async def validate(self, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> None:
         """Raises where a validating webhook says no."""
         for webhook in self._of(_VALIDATING):
-            if self._wanted(webhook, resource, operation, new, old, subresource):
-                await self._ask(webhook, resource, operation, new, old, options, subresource)
+            if self._wanted(webhook, call, operation, new, old):
+                await self._ask(webhook, call, operation, new, old)
 
     def _forget(self, bucket: str, change: Change) -> None:
         del change
-        if bucket in self._webhooks:
-            self._webhooks[bucket] = None
+        self._webhooks[bucket] = None
 
     def _of(self, bucket: str) -> list[Manifest]:
         found = self._webhooks[bucket]
@@ -67,10 +62,9 @@ class Admission:
             self._webhooks[bucket] = found
         return found
 
-    def _wanted(
-        self, webhook: Manifest, resource: Resource, operation: str, new: Manifest | None, old: Manifest | None, subresource: str
-    ) -> bool:
-        if resource.group == GROUP or not any(_covers(rule, resource, operation, subresource) for rule in webhook.get("rules") or ()):
+    def _wanted(self, webhook: Manifest, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> bool:
+        resource, rules = call.resource, webhook.get("rules") or ()
+        if resource.group == GROUP or not any(_covers(rule, resource, operation, call.subresource) for rule in rules):
             return False
         labels = [(manifest.get("metadata") or {}).get("labels") or {} for manifest in (new, old) if manifest is not None]
         wanted = selectors.from_label_selector(webhook.get("objectSelector"))
@@ -83,21 +77,12 @@ class Admission:
         stored = self._store.get("namespaces", "", namespace)
         return selectors.match_labels(selectors.from_label_selector(webhook.get("namespaceSelector")), stored.labels if stored else {})
 
-    async def _ask(
-        self,
-        webhook: Manifest,
-        resource: Resource,
-        operation: str,
-        new: Manifest | None,
-        old: Manifest | None,
-        options: WriteOptions,
-        subresource: str,
-    ) -> Manifest | None:
+    async def _ask(self, webhook: Manifest, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> Manifest | None:
         """The webhook's answer; None where it did not come and the webhook may be ignored."""
         name = webhook["name"]
-        if options.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
+        if call.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise errors.bad_request(f'admission webhook "{name}" does not support dry run')
-        review = _review(resource, operation, new, old, options, subresource)
+        review = _review(call, operation, new, old)
         timeout = float(webhook.get("timeoutSeconds") or _TIMEOUT)
         what = f'failed calling webhook "{name}": failed to call webhook'
         try:
@@ -109,7 +94,7 @@ class Admission:
         response = answer.get("response") or {}
         if response.get("uid") != review["request"]["uid"]:
             raise WebhookCallError(what, "the response has another uid than the request")
-        options.warnings += response.get("warnings") or []
+        call.warnings += response.get("warnings") or []
         if not response.get("allowed"):
             raise _denied(name, response.get("status") or {})
         return response
@@ -133,9 +118,8 @@ def _covers(rule: Manifest, resource: Resource, operation: str, subresource: str
     return False
 
 
-def _review(
-    resource: Resource, operation: str, new: Manifest | None, old: Manifest | None, options: WriteOptions, subresource: str
-) -> Manifest:
+def _review(call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> Manifest:
+    resource, subresource = call.resource, call.subresource
     about = new if new is not None else old or {}
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     plural = {"group": resource.group, "version": resource.version, "resource": resource.plural}
@@ -146,10 +130,10 @@ def _review(
     request.update(
         name=given.get("name") or "",
         operation=operation,
-        userInfo={"username": options.user.name, "groups": list(options.user.groups)},
+        userInfo={"username": call.user.name, "groups": list(call.user.groups)},
         object=new,
         oldObject=old,
-        dryRun=options.dry_run,
+        dryRun=call.dry_run,
         options={"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"},
     )
     if given.get("namespace"):
@@ -177,7 +161,7 @@ def _denied(name: str, status: Manifest) -> errors.StatusError:
 def _patched(name: str, manifest: Manifest, response: Manifest) -> Manifest:
     try:
         patch = msgspec.json.decode(b64decode(response["patch"]))
-        result = jsonpatch.apply(copy.deepcopy(manifest), patch)
+        result = jsonpatch.apply(manifest, patch, copy_limit=patches.COPY_LIMIT)
     except (ValueError, msgspec.DecodeError, jsonpatch.PatchError) as error:
         raise errors.internal(f'the patch of the admission webhook "{name}" does not apply: {error}') from None
     if not isinstance(result, dict):

@@ -51,10 +51,7 @@ class Converter:
 
     async def render(self, resource: Resource, stored: Stored) -> bytes:
         """A stored object, encoded in the version of the resource."""
-        if stored.api_version == resource.api_version:
-            return stored.raw
-        known = stored.others.get(resource.api_version)
-        return known if known is not None else (await self.render_all(resource, [stored]))[0]
+        return stored.encoded(resource.api_version) or (await self.render_all(resource, [stored]))[0]
 
     async def render_all(self, resource: Resource, objects: Sequence[Stored]) -> list[bytes]:
         """Stored objects, encoded in the version of the resource; each one is converted once."""

@@ -73,3 +73,11 @@ def test_the_reason_reads_like_the_library_s(operation: dict[str, Any], words: s
 def test_replacing_the_document_by_a_scalar_is_refused() -> None:
     with pytest.raises(jsonpatch.PatchError, match="must be object or array"):
         jsonpatch.apply({"a": 1}, [{"op": "replace", "path": "", "value": 1}])
+
+
+def test_copies_that_double_a_value_are_limited() -> None:
+    doubling = [{"op": "copy", "from": "/a", "path": "/a/-"} for _ in range(30)]
+    with pytest.raises(jsonpatch.PatchError) as refused:
+        jsonpatch.apply({"a": ["x" * 100]}, doubling, copy_limit=1000)
+    # Each copy has what the ones before made: 104, 209 and 419 bytes, and 839 are too many.
+    assert refused.value.message == ("Unable to complete the copy, the accumulated size increase of copy is 1571, exceeding the limit 1000")

@@ -10,6 +10,8 @@ import copy
 import re
 from typing import Any
 
+import msgspec
+
 from slipway.api.machinery.errors import OperatorError
 
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -56,8 +58,12 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def apply(document: Any, operations: Any) -> Any:
-    """Apply the operations of a JSON patch in order; the arguments stay as they are."""
+def apply(document: Any, operations: Any, *, copy_limit: int | None = None) -> Any:
+    """Apply the operations of a JSON patch in order; the arguments stay as they are.
+
+    ``copy_limit`` is how many bytes of JSON all ``copy`` operations together may add: doubling a value twenty times needs no more
+    than twenty short operations.
+    """
     if operations is None:
         return document
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
@@ -65,9 +71,20 @@ def apply(document: Any, operations: Any) -> Any:
     if not isinstance(document, (dict, list)):
         raise PatchError("a JSON patch applies to an object or a list")
     document = copy.deepcopy(document)
+    copied = 0
     for operation in copy.deepcopy(operations):
+        if copy_limit is not None and operation.get("op") == "copy":
+            copied += _size_of_copy(document, operation)
+            if copied > copy_limit:
+                raise PatchError(
+                    f"Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {copy_limit}"
+                )
         document = _operate(document, operation)
     return document
+
+
+def _size_of_copy(document: Any, operation: dict[str, Any]) -> int:
+    return len(msgspec.json.encode(_origin(document, operation)))
 
 
 def _operate(document: Any, operation: dict[str, Any]) -> Any:
@@ -88,9 +105,7 @@ def _operate(document: Any, operation: dict[str, Any]) -> Any:
         destination = _path(operation, "move")
         _add(document, destination, value, "move operation does not apply: doc is missing destination path")
     elif name == "copy":
-        origin = _path(operation, "copy", "from")
-        container, key = _parent(document, origin, "copy operation does not apply: doc is missing from path")
-        value = copy.deepcopy(_get(container, key, origin))
+        value = copy.deepcopy(_origin(document, operation))
         _add(document, _path(operation, "copy"), value, "copy operation does not apply: doc is missing destination path")
     elif name == "test":
         _test(document, _path(operation, "test"), operation.get("value", _ABSENT))
@@ -98,6 +113,13 @@ def _operate(document: Any, operation: dict[str, Any]) -> Any:
         shown = name if isinstance(name, str) else "unknown"
         raise PatchError(f"Unexpected kind: {shown}; an op is add, remove, replace, move, copy or test")
     return document
+
+
+def _origin(document: Any, operation: dict[str, Any]) -> Any:
+    """What a copy copies."""
+    origin = _path(operation, "copy", "from")
+    container, key = _parent(document, origin, "copy operation does not apply: doc is missing from path")
+    return _get(container, key, origin)
 
 
 def _path(operation: dict[str, Any], name: str, key: str = "path") -> str:
