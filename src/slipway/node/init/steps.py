@@ -5,7 +5,7 @@ Parts are imported when their phase runs, so that help and completion can read t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -238,13 +238,12 @@ def enable_client_cert_rotation(state: InitRun) -> None:
 
 def addon(name: str, state: InitRun) -> None:
     from slipway.api.machinery import goyaml
-    from slipway.workload import coredns, kubeproxy
+    from slipway.node import addons
 
-    part: Any = {"coredns": coredns, "kube-proxy": kubeproxy}[name]
     if not state.options.print_manifest:
-        part.install(state.ctx, _cluster(state))
+        addons.install(name, state.ctx, _cluster(state))
         return
-    for manifest in part.manifests(state.ctx):
+    for manifest in addons.manifests(name, state.ctx):
         state.ctx.progress.show(f"---\n{goyaml.dump(manifest)}")
 
 

@@ -15,7 +15,7 @@ from slipway.host import files
 from slipway.node import paths
 from slipway.node.staticpods import patches, probes, rootless, volumes
 from slipway.node.staticpods import pod as componentpod
-from slipway.workload import arguments, endpoints, images
+from slipway.workload import arguments, endpoints, environment, images
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ def manifest(component: str, ctx: NodeContext) -> Manifest:
         "resources": {"requests": {"cpu": part.cpu}},
         "volumeMounts": [mount.volume_mount() for mount in mounts],
         **probes.fields(part.endpoint, part.paths, ctx.config.timeouts, release),
-        **componentpod.env(componentpod.proxies(ctx.host.environment), part.configured.extra_envs),
+        **componentpod.env(environment.proxies(ctx.host.environment), part.configured.extra_envs),
     }
     return componentpod.manifest(container, mounts, part.annotations, release)
 

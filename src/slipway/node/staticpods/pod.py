@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slipway.api.kubeadm.internal import EnvVar
+from slipway.workload import environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from slipway.api.kubeadm.internal import EnvVar
     from slipway.api.machinery.objects import Manifest
     from slipway.api.releases import Release
     from slipway.node.staticpods.volumes import Mount
@@ -40,21 +41,7 @@ def manifest(container: Mapping[str, Any], mounts: Sequence[Mount], annotations:
     }
 
 
-def proxies(environment: Mapping[str, str]) -> list[EnvVar]:
-    """The variables of the environment that name a proxy, in either case."""
-    return [EnvVar(name=name, value=value) for name, value in environment.items() if name.lower().endswith("_proxy") and value]
-
-
 def env(*groups: Sequence[EnvVar]) -> dict[str, Any]:
-    """The ``env`` of a container, sorted by name; a later group wins, and where there is no variable there is no ``env``."""
-    merged = {variable.name: variable for group in groups for variable in group}
-    return {"env": [_variable(merged[name]) for name in sorted(merged)]} if merged else {}
-
-
-def _variable(variable: EnvVar) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": variable.name}
-    if variable.value:
-        made["value"] = variable.value
-    if variable.value_from is not None:
-        made["valueFrom"] = variable.value_from
-    return made
+    """The field ``env`` of a container; where there is no variable there is none."""
+    made = environment.manifests(*groups)
+    return {"env": made} if made else {}

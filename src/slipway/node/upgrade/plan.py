@@ -14,9 +14,10 @@ from slipway.api.machinery import tabwriter
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import KNOWN_PATCHES, release_for
+from slipway.node import addons
 from slipway.node.config import version as kubeversion
 from slipway.node.upgrade import policy
-from slipway.workload import configmaps, coredns, images, kubeproxy
+from slipway.workload import configmaps, images, kubeproxy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ def make(ctx: NodeContext, cluster: Cluster, options: PlanOptions, fetch: Fetch 
     say = ctx.progress.say
     say("[preflight] Running pre-flight checks.")
     check.run([machine.privileged_user()], ctx.host, ctx.progress, options.ignored)
-    coredns.check_migration(ctx, cluster, options.ignored)
+    addons.check_corefile(ctx, cluster, options.ignored)
     ctx.config = clusterconfig.read(cluster, ctx.release, ctx.progress, "upgrade/config")
     present = dict(ctx.config.cluster.component_configs)
     health.check(ctx, cluster, options.ignored)
@@ -188,7 +189,7 @@ def observe(cluster: Cluster) -> State:
         schedulers=versions("kube-scheduler"),
         etcds=versions("etcd"),
         kubelets=policy.kubelet_versions(cluster.list("v1", "Node", "", {})),
-        dns=coredns.deployed(cluster).version,
+        dns=addons.deployed_coredns(cluster).version,
     )
 
 

@@ -18,9 +18,9 @@ _FRESH, _LEADER_PATIENCE = 5.0, 60.0
 
 
 def check_cluster(state: UpgradeRun) -> None:
+    from slipway.node import addons
     from slipway.node.preflight import check, machine, workflows
     from slipway.node.upgrade import policy
-    from slipway.workload import coredns
 
     ctx, wanted = state.ctx, state.config.apply
     if ctx.host.dry_run and not state.is_live:
@@ -29,7 +29,7 @@ def check_cluster(state: UpgradeRun) -> None:
     ctx.progress.say("[upgrade/preflight] Running preflight checks")
     check.run([machine.privileged_user()], state.machine, ctx.progress, state.ignored)
     check.run(workflows.upgrade_checks(ctx.config, ctx.release), state.machine, ctx.progress, state.ignored)
-    coredns.check_migration(ctx, state.cluster, state.ignored)
+    addons.check_corefile(ctx, state.cluster, state.ignored)
     _check_health(state)
     for warning in policy.gate_warnings(ctx.config.cluster.feature_gates, ctx):
         ctx.progress.say(f"[upgrade/preflight] {warning}")

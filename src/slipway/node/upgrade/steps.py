@@ -254,8 +254,8 @@ def bootstrap_token(state: UpgradeRun) -> None:
 
 def addon(name: str, state: UpgradeRun) -> None:
     from slipway.api.machinery import goyaml
+    from slipway.node import addons
     from slipway.node.upgrade import policy
-    from slipway.workload import coredns, kubeproxy
 
     ctx, cluster = state.ctx, state.ctx.config.cluster
     disabled = cluster.dns.disabled if name == "coredns" else cluster.proxy.disabled
@@ -267,12 +267,11 @@ def addon(name: str, state: UpgradeRun) -> None:
         ctx.progress.say(policy.addons_wait_message(waits_for))
         return
     if not ctx.host.dry_run:
-        install = coredns.install if name == "coredns" else kubeproxy.install
-        install(ctx, state.cluster)
+        addons.install(name, ctx, state.cluster)
         return
     if not state.is_live:
         state.cluster.list("v1", "Pod", "kube-system", {"component": "kube-apiserver"})
-    for manifest in coredns.manifests(ctx) if name == "coredns" else kubeproxy.manifests(ctx):
+    for manifest in addons.manifests(name, ctx):
         ctx.progress.show(f"---\n{goyaml.dump(manifest)}")
 
 
