@@ -31,16 +31,11 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
     A command to which the version does not matter spares the look-up of what a label such as stable-1 means.
     """
     from slipway.node.config import load as configuration
-    from slipway.node.config import version
     from slipway.node.context import NodeContext
 
     progress = TextProgress()
-
-    def fetch(url: str) -> str:
-        return version.fetch_label(url) if look_up else f"v{version.acting_release(call.host.environment).version}"
-
     config, release = configuration.load_init(
-        call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, fetch=fetch
+        call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, look_up=look_up
     )
     call.release = release
     return NodeContext(config=config, release=release, host=call.host, progress=progress)

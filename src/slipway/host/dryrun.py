@@ -112,6 +112,9 @@ class DryRunHost:
     def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
         return self._host.fetch(url, ca=ca, identity=identity, timeout=timeout)
 
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        return self._host.fetch_public(url, timeout=timeout)
+
     def container_runtime(self, socket: str) -> ContainerRuntime:
         """To be read from: a dry run pulls and removes nothing."""
         return self._host.container_runtime(socket)

@@ -96,5 +96,8 @@ class Host(Protocol):
     def location(self, path: str) -> str:
         """Where ``path`` is written for real, to be shown to the operator."""
 
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        """What anybody may read from the internet, a few kilobytes of it; OSError says why there is nothing."""
+
     def container_runtime(self, socket: str) -> ContainerRuntime:
         """A client of the runtime that listens on a socket such as ``unix:///run/containerd/containerd.sock``."""

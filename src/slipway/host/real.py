@@ -157,6 +157,11 @@ class RealHost:
         mine = (self.location(identity[0]), self.location(identity[1])) if identity is not None else None
         return fetching.fetch(url, ca=self.location(ca) if ca else "", identity=mine, timeout=timeout)
 
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        from slipway.host import fetching
+
+        return fetching.fetch_public(url, timeout=timeout)
+
     def container_runtime(self, socket: str) -> ContainerRuntime:
         from slipway.host.cri.client import ContainerRuntime
 

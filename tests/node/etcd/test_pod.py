@@ -11,7 +11,7 @@ from slipway.api.machinery.errors import ConfigurationError
 from slipway.node.dryrun import host_for
 from slipway.node.etcd import pod
 from slipway.node.etcd.pod import Member
-from slipway.node.staticpods import probes
+from slipway.node.staticpods import pod as componentpod
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,7 +162,7 @@ def test_the_image_tag_decides_between_experimental_flags_and_their_successors(
 )
 def test_the_metrics_address_is_the_one_that_is_probed(urls: str | None, loopback: str, expected: tuple[str, int, str]) -> None:
     local = LocalEtcd(extra_args=[] if urls is None else [Arg(name="listen-metrics-urls", value=urls)])
-    assert probes.etcd_endpoint(local, loopback) == expected
+    assert componentpod.etcd_endpoint(local, loopback) == expected
 
 
 # kubeadm 1.36.3, TestCreateLocalEtcdStaticPodManifestFile, with another data folder.

@@ -11,9 +11,8 @@ from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, Etcd
 from slipway.api.machinery.errors import OperatorError
 from slipway.node.dryrun import host_for
 from slipway.node.etcd import pod as etcd
-from slipway.node.staticpods import accounts, components, rootless
-from slipway.node.staticpods.accounts import Accounts
-from slipway.node.staticpods.rootless import Owned
+from slipway.node.staticpods import components, rootless
+from slipway.node.staticpods.rootless import Accounts, Owned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +33,7 @@ MADE = Accounts(
 
 
 def test_missing_accounts_are_added_and_existing_ones_kept() -> None:
-    made = accounts.ensured(LOGIN_DEFS, PASSWD, GROUP)
+    made = rootless.ensured(LOGIN_DEFS, PASSWD, GROUP)
     assert made.users == {"kubeadm-etcd": 101, "kubeadm-kas": 102, "kubeadm-kcm": 103, "kubeadm-ks": 104}
     assert made.groups == {
         "kubeadm-etcd": 102,
@@ -53,8 +52,8 @@ def test_missing_accounts_are_added_and_existing_ones_kept() -> None:
 
 
 def test_a_second_time_changes_nothing() -> None:
-    made = accounts.ensured(LOGIN_DEFS, PASSWD, GROUP)
-    assert accounts.ensured(LOGIN_DEFS, made.passwd, made.group) == made
+    made = rootless.ensured(LOGIN_DEFS, PASSWD, GROUP)
+    assert rootless.ensured(LOGIN_DEFS, made.passwd, made.group) == made
 
 
 @pytest.mark.parametrize(
@@ -67,14 +66,14 @@ def test_a_second_time_changes_nothing() -> None:
     ],
 )
 def test_the_limits_for_system_accounts_hold(login_defs: str, first_user: int, first_group: int) -> None:
-    made = accounts.ensured(login_defs, "root:x:0:0:::/bin/bash", "")
+    made = rootless.ensured(login_defs, "root:x:0:0:::/bin/bash", "")
     assert (made.users["kubeadm-etcd"], made.groups["kubeadm-etcd"]) == (first_user, first_group)
     assert made.passwd.startswith("root:x:0:0:::/bin/bash\nkubeadm-etcd:x:")
 
 
 def test_ids_that_are_taken_are_passed_over() -> None:
     passwd = "foo:x:101:1:::\nbar:x:103:1:::\nbaz:x:105:1:::\n"
-    assert list(accounts.ensured("", passwd, "").users.values()) == [100, 102, 104, 106]
+    assert list(rootless.ensured("", passwd, "").users.values()) == [100, 102, 104, 106]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_ids_that_are_taken_are_passed_over() -> None:
 )
 def test_accounts_that_cannot_be_used_are_named(login_defs: str, passwd: str, group: str, complaint: str) -> None:
     with pytest.raises(OperatorError, match=complaint):
-        accounts.ensured(login_defs, passwd, group)
+        rootless.ensured(login_defs, passwd, group)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_the_scheduler_gives_up_root(make_context: MakeContext, tmp_path: Path) 
     components.write(ctx, "kube-scheduler")
     given = (tmp_path / "etc/kubernetes/scheduler.conf").stat()
     assert (given.st_uid, given.st_gid, given.st_mode & 0o777) == (104, 105, 0o600)
-    assert (tmp_path / "etc/passwd").read_text() == accounts.ensured(LOGIN_DEFS, PASSWD, GROUP).passwd
+    assert (tmp_path / "etc/passwd").read_text() == rootless.ensured(LOGIN_DEFS, PASSWD, GROUP).passwd
     written = (tmp_path / "etc/kubernetes/manifests/kube-scheduler.yaml").read_text()
     assert "  securityContext:\n    runAsGroup: 105\n    runAsUser: 104\n    seccompProfile:\n" in written
 

@@ -73,7 +73,7 @@ def delete(call: Invocation) -> None:
 
 def list_tokens(call: Invocation) -> None:
     from slipway.cli.printer import output_format, print_object
-    from slipway.node.cluster import tokenlist
+    from slipway.node.cluster import tokens as tokenlist
     from slipway.node.config import version
 
     cluster = _cluster(call, _kubeconfig_path(call), version.acting_release(call.host.environment))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm.internal import Taint
 from slipway.api.machinery.errors import OperatorError
-from slipway.node.config import dynamicdefaults, reading
-from slipway.node.config import version as kubeversion
+from slipway.node.config import dynamicdefaults, load
 from slipway.workload import configmaps, kubeproxy
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def read(cluster: Cluster, release: Release, progress: Progress, prefix: str) ->
     for _, found, key in entries:
         if found is not None:
             split += _component(found, key)
-    config = reading.read_init(split, release, problems_are_errors=False, warn=progress.warn, deprecated=None)
+    config = load.read_init(split, release, problems_are_errors=False, warn=progress.warn, deprecated=None)
     for group, found, _ in entries:
         if group in config.cluster.component_configs:
             config.cluster.component_configs[group].user_supplied = not configmaps.is_signed(found or {})
@@ -82,7 +81,7 @@ def announce(release: Release, progress: Progress, prefix: str) -> None:
 
 def complete(config: InitConfiguration, release: Release, host: Host, progress: Progress) -> None:
     """The defaults that depend on the node, once its registration and its endpoint are known."""
-    dynamicdefaults.fill_cluster(config, release, host, progress.warn, kubeversion.fetch_label)
+    dynamicdefaults.fill_cluster(config, release, host, progress.warn)
     dynamicdefaults.fill_components(config, release, host, progress.warn)
 
 

@@ -12,7 +12,7 @@ from slipway.api.kubeadm.internal import APIEndpoint, Arg, LocalEtcd
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.staticpods import components, probes, rootless, volumes
+from slipway.node.staticpods import components, rootless
 from slipway.node.staticpods import pod as componentpod
 from slipway.workload import arguments, images
 from slipway.workload.endpoints import loopback
@@ -43,18 +43,20 @@ def manifest(ctx: NodeContext, initial_cluster: Sequence[Member] = ()) -> Manife
     cluster, local = ctx.config.cluster, _local(ctx)
     # In this order, which is not the volumes'.
     mounts = [
-        volumes.folder("etcd-data", local.data_dir, read_only=False),
-        volumes.folder("etcd-certs", f"{cluster.certificates_dir}/etcd", read_only=False),
+        componentpod.folder("etcd-data", local.data_dir, read_only=False),
+        componentpod.folder("etcd-certs", f"{cluster.certificates_dir}/etcd", read_only=False),
     ]
     address = ctx.config.local_api_endpoint
-    probed = probes.etcd_endpoint(local, loopback(address.advertise_address))
+    probed = componentpod.etcd_endpoint(local, loopback(address.advertise_address))
     container = {
         "name": "etcd",
         "image": images.etcd(cluster, ctx.release),
         "command": ["etcd", *_flags(ctx, local, initial_cluster)],
         "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
         "volumeMounts": [mount.volume_mount() for mount in mounts],
-        **probes.fields(probed, probes.Paths(live="/livez", ready="/readyz", startup="/readyz"), ctx.config.timeouts, ctx.release),
+        **componentpod.fields(
+            probed, componentpod.Paths(live="/livez", ready="/readyz", startup="/readyz"), ctx.config.timeouts, ctx.release
+        ),
         **componentpod.env(local.extra_envs),
     }
     return componentpod.manifest(container, mounts, {ADVERTISE_CLIENT_URLS_ANNOTATION: client_url(address)}, ctx.release)
@@ -113,7 +115,7 @@ def _flags(ctx: NodeContext, local: LocalEtcd, initial_cluster: Sequence[Member]
         "initial-cluster": ",".join(f"{member.name}={member.peer_url}" for member in members),
         "key-file": _pki(ctx, "server.key"),
         "listen-client-urls": f"https://{join_host_port(here, components.ETCD_CLIENT_PORT)},{client_url(address)}",
-        "listen-metrics-urls": f"http://{join_host_port(here, probes.ETCD_METRICS_PORT)}",
+        "listen-metrics-urls": f"http://{join_host_port(here, componentpod.ETCD_METRICS_PORT)}",
         "listen-peer-urls": peer_url(address),
         "name": name,
         "peer-cert-file": _pki(ctx, "peer.crt"),

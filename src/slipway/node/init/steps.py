@@ -178,7 +178,7 @@ def upload_kubelet_config(state: InitRun) -> None:
 
 
 def upload_certs(state: InitRun) -> None:
-    from slipway.node.pki import copycerts, uploadcerts
+    from slipway.node.pki import copycerts
 
     ctx = state.ctx
     if not state.options.upload_certs:
@@ -186,7 +186,7 @@ def upload_certs(state: InitRun) -> None:
         return
     cluster = _cluster(state)
     ctx.config.certificate_key = ctx.config.certificate_key or copycerts.new_certificate_key()
-    uploadcerts.upload(ctx, cluster, ctx.config.certificate_key)
+    copycerts.upload(ctx, cluster, ctx.config.certificate_key)
     if not state.options.skip_certificate_key_print:
         ctx.progress.say(f"[upload-certs] Using certificate key:\n{ctx.config.certificate_key}")
 
@@ -231,9 +231,9 @@ def bootstrap_token(state: InitRun) -> None:
 
 
 def enable_client_cert_rotation(state: InitRun) -> None:
-    from slipway.node.kubelet import finalize
+    from slipway.node.kubelet import files
 
-    finalize.enable_client_cert_rotation(state.ctx)
+    files.enable_client_cert_rotation(state.ctx)
 
 
 def addon(name: str, state: InitRun) -> None:

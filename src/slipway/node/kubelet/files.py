@@ -9,14 +9,18 @@ from slipway.api.kubeadm.internal import Arg, Taint
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.host import files
+from slipway.kube import kubeconfig
 from slipway.node import paths
+from slipway.node.kubelet import service
 from slipway.node.staticpods import patches
 from slipway.workload import arguments, images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from slipway.kube.kubeconfig import Document
     from slipway.node.context import NodeContext
+
 
 _VARIABLE = "KUBELET_KUBEADM_ARGS"
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
@@ -169,3 +173,36 @@ def _code(point: int) -> str:
     if point < 0x80:
         return f"\\x{point:02x}"
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def enable_client_cert_rotation(ctx: NodeContext) -> None:
+    """Nothing where the kubelet has not written a rotating certificate."""
+    folder = arguments.value_of(ctx.config.node_registration.kubelet_extra_args, "cert-dir") or f"{paths.KUBELET_DIR}/pki"
+    certificate = f"{folder}/kubelet-client-current.pem"
+    if not ctx.host.exists(certificate):
+        return
+    ctx.progress.say(f'[kubelet-finalize] Updating "{paths.KUBELET_CONF}" to point to a rotatable kubelet client certificate and key')
+    if ctx.host.dry_run:
+        return
+    try:
+        current = kubeconfig.load(ctx.host.read(paths.KUBELET_CONF), paths.KUBELET_CONF)
+    except OSError as error:
+        raise OperatorError(f'could not load "{paths.KUBELET_CONF}": {error.strerror or error}') from error
+    rotating = pointed_at(current, certificate)
+    files.keep(ctx.host, paths.KUBELET_CONF, kubeconfig.text(rotating, ctx.release).encode(), 0o600)
+    if not service.runs_with_its_files(ctx):
+        service.restart(ctx)
+
+
+def pointed_at(config: Document, certificate: str) -> Document:
+    """The kubeconfig with a file in place of the certificate and key of its current user."""
+    context = kubeconfig.named(config, "context", config.get("current-context") or "")
+    if context is None:
+        raise OperatorError(f'the file "{paths.KUBELET_CONF}" is not a valid kubeconfig: its current-context is not among its contexts')
+    name = context.get("user") or ""
+    user = kubeconfig.named(config, "user", name)
+    if user is None:
+        raise OperatorError(f'the file "{paths.KUBELET_CONF}" does not contain authentication for user "{name}"')
+    kept = {field: value for field, value in user.items() if field not in ("client-certificate-data", "client-key-data")}
+    rotating = {"name": name, "user": {**kept, "client-certificate": certificate, "client-key": certificate}}
+    return {**config, "users": [rotating if entry.get("name") == name else entry for entry in config["users"]]}

@@ -7,20 +7,26 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm.internal import BootstrapToken
+from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.credentials import keys
+from slipway.credentials import keys, tokens
 from slipway.node.pki import store
+from slipway.workload import roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.api.kubeadm.internal import ClusterConfiguration
     from slipway.api.machinery.objects import Manifest
+    from slipway.node.cluster.interface import Cluster
     from slipway.node.context import NodeContext
+
 
 SECRET_NAME = "kubeadm-certs"
 NAMESPACE = "kube-system"
 _KEY_BYTES, _NONCE_BYTES = 32, 12
+_LIFETIME = Duration.of(hours=2)
 
 
 def new_certificate_key() -> str:
@@ -71,6 +77,33 @@ def secret(ctx: NodeContext, certificate_key: str, *, owner_name: str, owner_uid
         },
         "data": data,
     }
+
+
+def upload(ctx: NodeContext, cluster: Cluster, certificate_key: str) -> None:
+    """Keep the certificates in a Secret that is deleted together with a token that can do nothing."""
+    ctx.progress.say(f'[upload-certs] Storing the certificates in Secret "{SECRET_NAME}" in the "{NAMESPACE}" Namespace')
+    owner = BootstrapToken(token=tokens.generate(), description="Proxy for managing TTL for the kubeadm-certs secret", ttl=_LIFETIME)
+    name = tokens.secret_name(owner.token_id)
+    earlier: list[str] = []
+    if ctx.host.dry_run:
+        # What kubeadm asks for is part of what a dry run shows.
+        cluster.get("v1", "Secret", name, NAMESPACE)
+    else:
+        earlier = owners(cluster.get("v1", "Secret", SECRET_NAME, NAMESPACE) or {})
+    cluster.apply(tokens.secret(owner, ctx.host.now()))
+    created = cluster.get("v1", "Secret", name, NAMESPACE) or {}
+    uid = created.get("metadata", {}).get("uid", "")
+    reading = roles.reading("kubeadm:kubeadm-certs", NAMESPACE, "secrets", SECRET_NAME, roles.group(roles.JOINING_NODES))
+    cluster.apply_all([secret(ctx, certificate_key, owner_name=name, owner_uid=uid), *reading])
+    # The token of an upload that this one replaces has nothing left to look after.
+    for token in earlier:
+        cluster.delete("v1", "Secret", token, NAMESPACE)
+
+
+def owners(secret: Manifest) -> list[str]:
+    """The tokens with which the uploaded certificates go."""
+    references = (secret.get("metadata") or {}).get("ownerReferences") or []
+    return [owner["name"] for owner in references if owner.get("kind") == "Secret" and owner["name"].startswith("bootstrap-token-")]
 
 
 def save(ctx: NodeContext, found: Manifest, certificate_key: str) -> None:

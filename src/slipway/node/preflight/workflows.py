@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.preflight import externaletcd, machine, proxies, runtime
+from slipway.node.preflight import externaletcd, machine, runtime
+from slipway.node.preflight import machine as proxies
 from slipway.node.preflight.resume import CONTROLLER_MANAGER_PORT, ETCD_PORTS, KUBELET_PORT, NOTHING, SCHEDULER_PORT, Earlier
 
 if TYPE_CHECKING:
