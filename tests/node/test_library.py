@@ -23,7 +23,7 @@ def test_the_documented_example_runs(tmp_path: Path) -> None:
 
 
 def test_the_documented_fields_are_those_of_the_result() -> None:
-    from slipway.node.init.phases import InitResult
+    from slipway.node.init import InitResult
 
     section = DOCUMENT.read_text().partition("## The result")[2].partition("## Options")[0]
     documented = [name for row in re.findall(r"^\| (`.*?) \|", section, re.M) for name in re.findall(r"`(\w+)`", row)]

@@ -24,8 +24,6 @@ class DryRunHost:
     ``/etc/kubernetes/pki/etcd/ca.crt`` becomes ``<folder>/etcd/ca.crt``.  What was written in this run is what is read.
     """
 
-    dry_run = True
-
     def __init__(self, host: Host, folder: str, folders: tuple[str, ...]) -> None:
         self._host = host
         self.folder = folder
@@ -39,6 +37,12 @@ class DryRunHost:
             if path == prefix or path.startswith(f"{prefix}/"):
                 return self.folder + path[len(prefix) :]
         return self.folder + path
+
+    def shown(self, path: str) -> str:
+        return self.location(path)
+
+    def include(self, path: str, mode: int = 0o600) -> None:
+        self.write(path, self.read(path), mode)
 
     def hostname(self) -> str:
         return self._host.hostname()

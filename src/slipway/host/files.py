@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 def keep(host: Host, path: str, content: bytes, mode: int) -> bool:
-    """Write a file unless it has that content; whether it was written.  A dry run writes all of its files."""
-    if not host.dry_run:
-        try:
-            if host.read(path) == content:
-                return False
-        except FileNotFoundError:
-            pass
+    """Write a file unless it has that content; whether it was written."""
+    try:
+        if host.read(path) == content:
+            host.include(path, mode)
+            return False
+    except FileNotFoundError:
+        pass
     host.write(path, content, mode)
     return True

@@ -28,10 +28,13 @@ class Host(Protocol):
     """A machine, as far as phases need to know.  Paths are absolute and seen from the machine's own root."""
 
     @property
-    def dry_run(self) -> bool: ...
-
-    @property
     def environment(self) -> Mapping[str, str]: ...
+
+    def shown(self, path: str) -> str:
+        """How a path is told to a person: as it is, and in a dry run where the file really goes."""
+
+    def include(self, path: str, mode: int = 0o600) -> None:
+        """Have a file of the machine among those of this run: a dry run copies it to where it writes."""
 
     def hostname(self) -> str:
         """The name that the kernel has, as it is."""

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 class RealHost:
     """The machine itself; ``root`` stands for its ``/`` where ``--rootfs`` was given."""
 
-    dry_run = False
-
     def __init__(self, root: str = "/", environment: Mapping[str, str] | None = None) -> None:
         self._root = root.rstrip("/")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
 
     def location(self, path: str) -> str:
         return self._root + path if path.startswith("/") else path
+
+    def shown(self, path: str) -> str:
+        return path
+
+    def include(self, path: str, mode: int = 0o600) -> None:
+        """It is where the run looks for it."""
 
     def hostname(self) -> str:
         return os.uname().nodename

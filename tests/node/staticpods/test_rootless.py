@@ -202,8 +202,8 @@ def test_a_dry_run_only_says_what_would_change(make_context: MakeContext, tmp_pa
     cluster = ClusterConfiguration(feature_gates={"RootlessControlPlane": True}, etcd=Etcd(local=LocalEtcd(data_dir="/var/lib/etcd")))
     ctx = make_context(cluster, endpoint=APIEndpoint(), environment={"KUBEADM_INIT_DRYRUN_DIR": str(tmp_path / "dry")})
     ctx.host = host_for(ctx.host, "KUBEADM_INIT_DRYRUN_DIR", "kubeadm-init-dryrun", lines)
-    etcd.write_local(ctx)
-    components.write(ctx, "kube-scheduler")
+    etcd.would_write_local(ctx)
+    components.would_write(ctx, "kube-scheduler")
     assert [line for line in lines.said if "non-root" in line] == [
         '[etcd] Would create users and groups for "etcd" to run as non-root',
         '[etcd] Would update static pod manifest for "etcd" to run as non-root',

@@ -5,10 +5,7 @@ from __future__ import annotations
 from slipway.api.kubeadm.validation import refuse_mixed_arguments
 from slipway.cli import fields as overrides
 from slipway.cli.session import progress_for
-from slipway.node import paths
-from slipway.node.config import version
-from slipway.node.init import phases
-from slipway.node.init.steps import InitOptions
+from slipway.node import init, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +14,9 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> None:
     progress = progress_for(call)
-    requested = call.text("kubernetes-version") if call.changed("kubernetes-version") else ""
-    fields = overrides.init_overrides(call, version.acting_release(call.host.environment, requested), progress)
+    fields = overrides.init_overrides(call, progress)
     refuse_mixed_arguments(call.given)
-    options = InitOptions(
+    options = init.InitOptions(
         text=overrides.config_text(call),
         source=call.config_path,
         overrides=fields,
@@ -34,6 +30,6 @@ def run(call: Invocation) -> None:
         skip_certificate_key_print=call.is_on("skip-certificate-key-print"),
         print_manifest=call.is_on("print-manifest"),
     )
-    state = phases.prepare(options, call.host, progress)
+    state = init.prepare(options, call.host, progress)
     call.release = state.ctx.release
-    phases.perform(state)
+    init.perform(state)

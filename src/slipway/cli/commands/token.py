@@ -27,6 +27,7 @@ def create(call: Invocation) -> None:
     from slipway.api.kubeadm.v1beta4 import BootstrapToken
     from slipway.api.kubeadm.validation import refuse_mixed_arguments
     from slipway.cli.session import node_context
+    from slipway.node import kubeconfigs
     from slipway.node.init import joincommand
 
     refuse_mixed_arguments(call.given)
@@ -47,7 +48,7 @@ def create(call: Invocation) -> None:
     if not call.switch("print-join-command"):
         sys.stdout.write(f"{token}\n")
         return
-    server, ca = joincommand.cluster_of(ctx, path)
+    server, ca = kubeconfigs.leads_to(ctx.host, path)
     pins = joincommand.pins_of(ca, path)
     command = (
         joincommand.control_plane(server, pins, token, certificate_key) if certificate_key else joincommand.worker(server, pins, token)

@@ -63,21 +63,28 @@ def manifest(ctx: NodeContext, initial_cluster: Sequence[Member] = ()) -> Manife
 
 
 def write_local(ctx: NodeContext) -> None:
-    """Make the data folder and the manifest of the first member; nothing where etcd is external."""
-    if ctx.config.cluster.etcd.external is not None:
-        return
-    data_dir = _local(ctx).data_dir
-    if ctx.host.dry_run:
-        ctx.progress.say(f'[etcd] Would ensure that "{data_dir}" directory is present')
-    ctx.host.make_dir(data_dir, 0o700)
-    ctx.progress.say(f'[etcd] Creating static Pod manifest for local etcd in "{ctx.host.location(paths.MANIFESTS_DIR)}"')
-    _write(ctx, manifest(ctx))
+    """Make the data folder and the manifest of the first member."""
+    ctx.host.make_dir(_local(ctx).data_dir, 0o700)
+    _announce_local(ctx)
+    components.write_secured(ctx, "etcd", manifest(ctx))
+
+
+def would_write_local(ctx: NodeContext) -> None:
+    ctx.progress.say(f'[etcd] Would ensure that "{_local(ctx).data_dir}" directory is present')
+    _announce_local(ctx)
+    _would_write(ctx, manifest(ctx))
 
 
 def write_joined(ctx: NodeContext, members: Sequence[Member]) -> None:
     """Make the manifest of a member that joins others."""
     ctx.progress.say('[etcd] Creating static Pod manifest for "etcd"')
-    _write(ctx, manifest(ctx, members))
+    components.write_secured(ctx, "etcd", manifest(ctx, members))
+
+
+def would_write_joined(ctx: NodeContext) -> None:
+    """A dry run knows none of the others."""
+    ctx.progress.say('[etcd] Creating static Pod manifest for "etcd"')
+    _would_write(ctx, manifest(ctx))
 
 
 def client_url(endpoint: APIEndpoint) -> str:
@@ -88,8 +95,12 @@ def peer_url(endpoint: APIEndpoint) -> str:
     return f"https://{join_host_port(endpoint.advertise_address, _PEER_PORT)}"
 
 
-def _write(ctx: NodeContext, pod: Manifest) -> None:
-    if rootless.wanted(ctx) and ctx.host.dry_run:
+def _announce_local(ctx: NodeContext) -> None:
+    ctx.progress.say(f'[etcd] Creating static Pod manifest for local etcd in "{ctx.host.location(paths.MANIFESTS_DIR)}"')
+
+
+def _would_write(ctx: NodeContext, pod: Manifest) -> None:
+    if rootless.wanted(ctx):
         ctx.progress.say('[etcd] Would create users and groups for "etcd" to run as non-root')
         ctx.progress.say('[etcd] Would update static pod manifest for "etcd" to run as non-root')
     components.write_manifest(ctx, "etcd", pod)

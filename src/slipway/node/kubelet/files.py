@@ -175,14 +175,20 @@ def _code(point: int) -> str:
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 
-def enable_client_cert_rotation(ctx: NodeContext) -> None:
-    """Nothing where the kubelet has not written a rotating certificate."""
+def announce_rotating_certificate(ctx: NodeContext) -> str:
+    """Where the kubelet keeps the certificate that it rotates; nothing, and no word, where it has not written one."""
     folder = arguments.value_of(ctx.config.node_registration.kubelet_extra_args, "cert-dir") or f"{paths.KUBELET_DIR}/pki"
     certificate = f"{folder}/kubelet-client-current.pem"
     if not ctx.host.exists(certificate):
-        return
+        return ""
     ctx.progress.say(f'[kubelet-finalize] Updating "{paths.KUBELET_CONF}" to point to a rotatable kubelet client certificate and key')
-    if ctx.host.dry_run:
+    return certificate
+
+
+def enable_client_cert_rotation(ctx: NodeContext) -> None:
+    """Let kubelet.conf follow the certificate that the kubelet rotates."""
+    certificate = announce_rotating_certificate(ctx)
+    if not certificate:
         return
     try:
         current = kubeconfig.load(ctx.host.read(paths.KUBELET_CONF), paths.KUBELET_CONF)

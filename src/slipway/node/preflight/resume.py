@@ -52,13 +52,11 @@ NOTHING = Earlier()
 
 
 def of_control_plane(ctx: NodeContext, machine: Host, *, joining: bool = False) -> Earlier:
-    """What an earlier init left, or an earlier join of a control plane; a dry run goes on with nothing."""
+    """What an earlier init left, or an earlier join of a control plane."""
     from slipway.node.etcd import pod as etcd
     from slipway.node.staticpods import components as staticpods
     from slipway.node.staticpods import patches, rootless
 
-    if ctx.host.dry_run:
-        return NOTHING
     there = {name: path for name in (*staticpods.COMPONENTS, "etcd") if machine.exists(path := staticpods.path_of(name))}
     if ctx.config.cluster.etcd.external is not None:
         there.pop("etcd", None)

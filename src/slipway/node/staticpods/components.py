@@ -63,22 +63,35 @@ def manifest(component: str, ctx: NodeContext) -> Manifest:
 
 def write(ctx: NodeContext, component: str) -> None:
     """Make the manifest of a component, patch it, and write it for the kubelet."""
-    ctx.progress.say(f'[control-plane] Creating static Pod manifest for "{component}"')
-    if component == "kube-apiserver":
-        for warning in authorization_warnings(ctx.config.cluster.api_server.extra_args):
-            ctx.progress.warn(warning)
-    if rootless.wanted(ctx) and ctx.host.dry_run:
+    _announce(ctx, component)
+    write_secured(ctx, component, manifest(component, ctx))
+
+
+def would_write(ctx: NodeContext, component: str) -> None:
+    """The same in a dry run, which makes no users: the manifest is that of a component that runs as root."""
+    _announce(ctx, component)
+    if rootless.wanted(ctx):
         ctx.progress.say(f"[control-plane] Would create users and groups for [{component}] to run as non-root")
         ctx.progress.say(f'[control-plane] Would update static pod manifest for "{component}" to run as non-root')
     write_manifest(ctx, component, manifest(component, ctx))
 
 
+def write_secured(ctx: NodeContext, component: str, pod: Manifest) -> None:
+    """Take root from a static Pod where that is asked for, and write it."""
+    write_manifest(ctx, component, rootless.apply(ctx, component, pod) if rootless.wanted(ctx) else pod)
+
+
 def write_manifest(ctx: NodeContext, component: str, pod: Manifest) -> None:
-    """Take root from a static Pod where that is asked for, patch it, and write it into the kubelet's folder of manifests."""
-    if rootless.wanted(ctx) and not ctx.host.dry_run:
-        pod = rootless.apply(ctx, component, pod)
+    """Patch a static Pod, and write it into the kubelet's folder of manifests."""
     patched = patches.patch(ctx, component, pod)
     files.keep(ctx.host, path_of(component), goyaml.dump(patched).encode(), 0o600)
+
+
+def _announce(ctx: NodeContext, component: str) -> None:
+    ctx.progress.say(f'[control-plane] Creating static Pod manifest for "{component}"')
+    if component == "kube-apiserver":
+        for warning in authorization_warnings(ctx.config.cluster.api_server.extra_args):
+            ctx.progress.warn(warning)
 
 
 def path_of(component: str) -> str:
