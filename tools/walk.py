@@ -4,8 +4,7 @@
     python tools/walk.py kubeadmconfig   # a KubeadmConfig event to its Secret, in a controller on the embedded API server
     python tools/walk.py patch           # a PATCH on the embedded API server to its watchers
 
-A module counts when one of its functions is called on the walk, on whatever thread; being imported does not count, nor does a
-package's ``__init__``.  What stands at the other end of a connection belongs to another walk: the API server to a controller,
+A module counts when one of its functions is called on the walk, on whatever thread; being imported does not count.  What stands at the other end of a connection belongs to another walk: the API server to a controller,
 the client to a server.  `--imports` adds the modules that were only imported.
 """
 
@@ -70,9 +69,9 @@ class Walk:
 
     def _see(self, frame: FrameType, event: str, _: object) -> None:
         path = frame.f_code.co_filename
-        if event != "call" or not path.startswith(PACKAGE) or path.endswith("__init__.py"):
+        if event != "call" or not path.startswith(PACKAGE):
             return
-        module = path[len(PACKAGE) : -3].replace(os.sep, ".")
+        module = path[len(PACKAGE) : -3].replace(os.sep, ".").removesuffix(".__init__")
         if module.startswith(self._without) or not module.startswith(self._only or ("",)):
             return
         if _while_importing(frame):

@@ -12,7 +12,7 @@ from node.conftest import VERSIONS
 from slipway.api import components
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, Networking, NodeRegistrationOptions
 from slipway.node.cluster.dryrun import as_printed
-from slipway.workload import environment, kubeproxy
+from slipway.workload import arguments, kubeproxy
 
 if TYPE_CHECKING:
     from node.conftest import MakeContext
@@ -61,6 +61,6 @@ def test_a_users_own_configuration_has_no_hash(make_context: MakeContext) -> Non
 
 
 def test_proxies_go_to_the_container() -> None:
-    found = environment.proxies({"NO_PROXY": "10.0.0.0/8", "HTTPS_PROXY": "http://p:1", "PATH": "/bin"})
+    found = arguments.proxies({"NO_PROXY": "10.0.0.0/8", "HTTPS_PROXY": "http://p:1", "PATH": "/bin"})
     env = kubeproxy.daemon_set(cluster(), found)["spec"]["template"]["spec"]["containers"][0]["env"]
     assert [variable["name"] for variable in env] == ["NODE_NAME", "HTTPS_PROXY", "NO_PROXY"]

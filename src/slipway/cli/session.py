@@ -1,28 +1,19 @@
-"""What commands that work on a node have in common: where they report to, and the context of one that is set up already."""
+"""What commands that work on a node have in common: the context of one that is set up already."""
 
 from __future__ import annotations
 
-from slipway.api.machinery.errors import OperatorError, UsageError
+from slipway.api.machinery.errors import OperatorError
 from slipway.cli.fields import config_text
-from slipway.host.progress import JsonProgress, Progress, TextProgress
+from slipway.host.progress import TextProgress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
+    from slipway.host.progress import Progress
     from slipway.node.context import NodeContext
 
 # Seconds to wait for a cluster that is only asked for its configuration; kubeadm waits as long.
 _CLUSTER_PATIENCE = 0.35
-
-
-def progress_for(call: Invocation) -> Progress:
-    """Lines for a person, or with ``-o json`` an event a line; sub-commands of phases have no ``-o``."""
-    chosen = call.text("output") if "output" in call.flags else "text"
-    if chosen == "json":
-        return JsonProgress()
-    if chosen != "text":
-        raise UsageError(f'invalid output format "{chosen}": use text or json')
-    return TextProgress()
 
 
 def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool = True) -> NodeContext:

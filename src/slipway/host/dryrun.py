@@ -41,6 +41,9 @@ class DryRunHost:
     def shown(self, path: str) -> str:
         return self.location(path)
 
+    def keep(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        self.write(path, content, mode)
+
     def include(self, path: str, mode: int = 0o600) -> None:
         self.write(path, self.read(path), mode)
 

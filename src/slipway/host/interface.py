@@ -33,6 +33,12 @@ class Host(Protocol):
     def shown(self, path: str) -> str:
         """How a path is told to a person: as it is, and in a dry run where the file really goes."""
 
+    def keep(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        """Write a file unless it has that content: who watches it, or looks at its age, learns nothing from a repetition.
+
+        A dry run writes it in any case, so that it is among the files of the run.
+        """
+
     def include(self, path: str, mode: int = 0o600) -> None:
         """Have a file of the machine among those of this run: a dry run copies it to where it writes."""
 

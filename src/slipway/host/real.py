@@ -30,6 +30,14 @@ class RealHost:
     def shown(self, path: str) -> str:
         return path
 
+    def keep(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        try:
+            if self.read(path) == content:
+                return
+        except FileNotFoundError:
+            pass
+        self.write(path, content, mode)
+
     def include(self, path: str, mode: int = 0o600) -> None:
         """It is where the run looks for it."""
 

@@ -8,7 +8,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.node.preflight import check
 from slipway.node.preflight.check import FINE, Findings
 from slipway.node.staticpods import patches
-from slipway.workload import coredns, environment, kubeproxy
+from slipway.workload import arguments, coredns, kubeproxy
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -106,4 +106,4 @@ def _coredns_deployment(ctx: NodeContext, replicas: int = coredns.REPLICAS) -> M
 
 
 def _proxy_daemon_set(ctx: NodeContext) -> Manifest:
-    return kubeproxy.daemon_set(ctx.config.cluster, environment.proxies(ctx.host.environment))
+    return kubeproxy.daemon_set(ctx.config.cluster, arguments.proxies(ctx.host.environment))

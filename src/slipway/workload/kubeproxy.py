@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from slipway.api import components
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.workload import configmaps, endpoints, environment, images, roles
+from slipway.workload import arguments, configmaps, endpoints, images, roles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def daemon_set(cluster: ClusterConfiguration, proxies: Sequence[EnvVar] = ()) ->
             {"mountPath": "/run/xtables.lock", "name": "xtables-lock"},
             {"mountPath": "/lib/modules", "name": "lib-modules", "readOnly": True},
         ],
-        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, *environment.manifests(proxies)],
+        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, *arguments.env(proxies)],
     }
     return {
         "apiVersion": "apps/v1",

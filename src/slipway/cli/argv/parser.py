@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from slipway.cli.argv.command import Command
     from slipway.cli.argv.flags import Flag
     from slipway.host.interface import Host
+    from slipway.host.progress import Progress
 
 
 class Invocation:
@@ -74,6 +75,19 @@ class Invocation:
         value = self.value(name)
         assert isinstance(value, list)
         return [(str(item[0]), str(item[1])) for item in value]
+
+    def progress(self) -> Progress:
+        """Where to report to: lines for a person, or with ``-o json`` an event a line; sub-commands of phases have no ``-o``."""
+        from slipway.host.progress import JsonProgress, TextProgress
+
+        chosen = self.text("output") if "output" in self.flags else "text"
+        if chosen == "json":
+            return JsonProgress()
+        if chosen != "text":
+            from slipway.api.machinery.errors import UsageError
+
+            raise UsageError(f'invalid output format "{chosen}": use text or json')
+        return TextProgress()
 
     @property
     def verbosity(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from slipway.api.kubeadm.validation import refuse_mixed_arguments
 from slipway.cli import fields as overrides
-from slipway.cli.session import progress_for
 from slipway.node import init, paths
 
 TYPE_CHECKING = False
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     fields = overrides.init_overrides(call, progress)
     refuse_mixed_arguments(call.given)
     options = init.InitOptions(

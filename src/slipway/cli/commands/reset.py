@@ -6,7 +6,6 @@ import sys
 
 from slipway.api.kubeadm.validation import refuse_mixed_arguments
 from slipway.cli import fields
-from slipway.cli.session import progress_for
 from slipway.node import paths, reset
 
 TYPE_CHECKING = False
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     refuse_mixed_arguments(call.given)
     options = reset.ResetOptions(
         text=fields.config_text(call),

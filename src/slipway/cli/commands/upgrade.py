@@ -6,7 +6,6 @@ import sys
 
 from slipway.api.machinery.errors import UsageError
 from slipway.cli.fields import config_text
-from slipway.cli.session import progress_for
 from slipway.host.progress import TextProgress
 from slipway.node import upgrade
 from slipway.node.config import load as configuration
@@ -36,7 +35,7 @@ _APPLY_FIELDS = {
 
 
 def apply(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     config = _configuration(call)
     if call.arguments or not config.apply.kubernetes_version:
         _require_version(call)
@@ -44,7 +43,7 @@ def apply(call: Invocation) -> None:
 
 
 def node(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     _configuration(call)
     _run(call, "node", progress)
 

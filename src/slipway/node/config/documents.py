@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4, validation
-from slipway.api.machinery import encode, goyaml
+from slipway.api.machinery import goyaml, strict
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.node.config import load, version
 
@@ -174,7 +174,7 @@ def _default_components(config: internal.InitConfiguration, kinds: Sequence[str]
 
 
 def _document(versioned: Object) -> str:
-    return goyaml.dump({"apiVersion": v1beta4.API_VERSION, "kind": type(versioned).__name__, **encode.encode(versioned)})
+    return goyaml.dump({"apiVersion": v1beta4.API_VERSION, "kind": type(versioned).__name__, **strict.encode(versioned)})
 
 
 def _silent(warning: str) -> None:

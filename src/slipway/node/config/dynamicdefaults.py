@@ -139,12 +139,10 @@ def fill_components(config: internal.InitConfiguration, release: Release, host: 
 
 def verify_bind_address(address: str) -> None:
     """OperatorError where the API server could not be reached at an address, such as 0.0.0.0."""
-    from slipway.host import addresses as network
-
     parsed = addresses.parse_ip(address)
     if parsed is None:
         raise OperatorError(f"cannot parse IP address: {address}")
-    if not parsed.is_loopback and not network.is_global_unicast(parsed):
+    if not parsed.is_loopback and not addresses.is_global_unicast(parsed):
         raise OperatorError(
             f'cannot use "{address}" as the bind address for the API Server: '
             "name one with --apiserver-advertise-address or localAPIEndpoint.advertiseAddress"

@@ -12,7 +12,7 @@ from slipway.api.kubeadm.internal import APIEndpoint, Arg, LocalEtcd
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.staticpods import components, rootless
+from slipway.node.staticpods import components
 from slipway.node.staticpods import pod as componentpod
 from slipway.workload import arguments, images
 from slipway.workload.endpoints import loopback
@@ -100,7 +100,7 @@ def _announce_local(ctx: NodeContext) -> None:
 
 
 def _would_write(ctx: NodeContext, pod: Manifest) -> None:
-    if rootless.wanted(ctx):
+    if componentpod.without_root(ctx):
         ctx.progress.say('[etcd] Would create users and groups for "etcd" to run as non-root')
         ctx.progress.say('[etcd] Would update static pod manifest for "etcd" to run as non-root')
     components.write_manifest(ctx, "etcd", pod)

@@ -111,7 +111,7 @@ def _kubelet_configuration(ctx: NodeContext) -> Mapping[str, object]:
         documents = goyaml.load(ctx.host.read(paths.KUBELET_CONFIG).decode(), paths.KUBELET_CONFIG)
         if documents and isinstance(documents[0].value, dict):
             return documents[0].value
-    component = ctx.config.cluster.component_configs.get(components.kubelet.GROUP)
+    component = ctx.config.cluster.component_configs.get(components.KUBELET_GROUP)
     return component.value if component is not None else {}
 
 

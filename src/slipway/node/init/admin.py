@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
 from slipway.kube import errors
-from slipway.node import kubeconfigs, paths
+from slipway.node import paths
 from slipway.node.cluster import live
-from slipway.node.cluster.dryrun import DryRunCluster
 from slipway.workload import endpoints, roles
 
 if TYPE_CHECKING:
@@ -27,12 +26,6 @@ def connect(ctx: NodeContext, path: str = paths.ADMIN_CONF) -> LiveCluster:
     if not _binds_itself(admin, patience):
         _bind_with_super_admin(ctx, server, patience)
     return admin
-
-
-def imagine(ctx: NodeContext, path: str = paths.ADMIN_CONF) -> DryRunCluster:
-    """The cluster of a dry run, whose phases have to have written an admin.conf all the same."""
-    kubeconfigs.require(ctx.host, path)
-    return DryRunCluster(ctx.progress, ctx.release)
 
 
 def _binds_itself(admin: LiveCluster, patience: float) -> bool:

@@ -47,11 +47,5 @@ class InitRun(msgspec.Struct, kw_only=True):
     """With what the cluster is reached: a dry run has an admin.conf of its own, and looks at no other."""
     connect: Callable[[NodeContext, str], Cluster]
     skip_phases: tuple[str, ...] = ()
-    connected: Cluster | None = None
-
-    @property
-    def cluster(self) -> Cluster:
-        """The API server, reached when a phase first needs it."""
-        if self.connected is None:
-            self.connected = self.connect(self.ctx, self.kubeconfig)
-        return self.connected
+    cluster: Cluster | None = None
+    """The API server, reached when a phase first needs it."""

@@ -13,6 +13,7 @@ from slipway.kube import kubeconfig as kubeconfigfile
 from slipway.node import addons, dryrun, imagepull, paths
 from slipway.node import kubeconfigs as kubeconfigfiles
 from slipway.node.cluster import marking
+from slipway.node.cluster.dryrun import DryRunCluster
 from slipway.node.config import dynamicdefaults, load
 from slipway.node.context import NodeContext
 from slipway.node.etcd import pod as etcd
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.host.interface import Host
     from slipway.host.progress import Progress
+    from slipway.node.cluster.interface import Cluster
     from slipway.node.init.options import InitOptions
     from slipway.node.preflight.resume import Earlier
 
@@ -58,7 +60,7 @@ def prepare(options: InitOptions, host: Host, progress: Progress) -> InitRun:
         options=options,
         machine=host,
         kubeconfig=paths.ADMIN_CONF if config.dry_run else options.kubeconfig,
-        connect=admin.imagine if config.dry_run else admin.connect,
+        connect=_imagine if config.dry_run else admin.connect,
         skip_phases=skip,
     )
 
@@ -84,7 +86,9 @@ def make_keys_ahead(state: InitRun, selected: Sequence[str]) -> None:
 
 def preflight(state: InitRun) -> None:
     _announce_preflight(state)
-    _check_machine(state, resume.of_control_plane(state.ctx, state.machine))
+    left = resume.of_control_plane(state.ctx, state.machine)
+    left.tell(state.ctx.progress, "init")
+    _check_machine(state, left)
     imagepull.pull_in_preflight(state.ctx, _ignored(state))
 
 
@@ -102,7 +106,6 @@ def _announce_preflight(state: InitRun) -> None:
 
 def _check_machine(state: InitRun, left: Earlier) -> None:
     ctx = state.ctx
-    left.tell(ctx.progress, "init")
     check.run(workflows.init_checks(ctx.config, ctx.release, earlier=left), state.machine, ctx.progress, _ignored(state))
 
 
@@ -195,13 +198,13 @@ def _announce_wait(state: InitRun) -> None:
 
 
 def upload_kubeadm_config(state: InitRun) -> None:
-    cluster = state.cluster
+    cluster = _cluster(state)
     state.ctx.progress.say('[upload-config] Storing the configuration used in ConfigMap "kubeadm-config" in the "kube-system" Namespace')
     cluster.apply_all(configmaps.kubeadm_config(state.ctx.config.cluster, state.ctx.release))
 
 
 def upload_kubelet_config(state: InitRun) -> None:
-    cluster = state.cluster
+    cluster = _cluster(state)
     state.ctx.progress.say(
         '[kubelet] Creating a ConfigMap "kubelet-config" in namespace kube-system with the configuration for the kubelets in the cluster'
     )
@@ -211,13 +214,13 @@ def upload_kubelet_config(state: InitRun) -> None:
 
 def upload_certs(state: InitRun) -> None:
     if _uploads(state):
-        copycerts.upload(state.ctx, state.cluster, _certificate_key(state))
+        copycerts.upload(state.ctx, _cluster(state), _certificate_key(state))
         _tell_certificate_key(state)
 
 
 def would_upload_certs(state: InitRun) -> None:
     if _uploads(state):
-        copycerts.would_upload(state.ctx, state.cluster, _certificate_key(state))
+        copycerts.would_upload(state.ctx, _cluster(state), _certificate_key(state))
         _tell_certificate_key(state)
 
 
@@ -239,12 +242,12 @@ def _tell_certificate_key(state: InitRun) -> None:
 
 
 def mark_control_plane(state: InitRun) -> None:
-    marking.mark(state.ctx, state.cluster)
+    marking.mark(state.ctx, _cluster(state))
 
 
 def bootstrap_token(state: InitRun) -> None:
     """Everything is said first, and then written at once."""
-    cluster = state.cluster
+    cluster = _cluster(state)
     waiting: list[Manifest] = []
     _announce_tokens(state)
     for announcement, manifests in _for_joining(state):
@@ -256,7 +259,7 @@ def bootstrap_token(state: InitRun) -> None:
 
 def would_bootstrap_token(state: InitRun) -> None:
     """A dry run shows what is written under its announcement; and kubeadm looks for each token first."""
-    cluster = state.cluster
+    cluster = _cluster(state)
     _announce_tokens(state)
     for announcement, manifests in _for_joining(state):
         if announcement:
@@ -298,7 +301,7 @@ def would_enable_client_cert_rotation(state: InitRun) -> None:
 
 def addon(name: str, state: InitRun) -> None:
     if not state.options.print_manifest:
-        addons.install(name, state.ctx, state.cluster)
+        addons.install(name, state.ctx, _cluster(state))
         return
     for manifest in addons.manifests(name, state.ctx):
         state.ctx.progress.show(f"---\n{goyaml.dump(manifest)}")
@@ -325,6 +328,18 @@ def show_join_command(state: InitRun) -> None:
                 uploaded=options.upload_certs,
             )
         )
+
+
+def _cluster(state: InitRun) -> Cluster:
+    if state.cluster is None:
+        state.cluster = state.connect(state.ctx, state.kubeconfig)
+    return state.cluster
+
+
+def _imagine(ctx: NodeContext, path: str) -> Cluster:
+    """The cluster of a dry run, whose phases have to have written an admin.conf all the same."""
+    kubeconfigfiles.require(ctx.host, path)
+    return DryRunCluster(ctx.progress, ctx.release)
 
 
 def result(state: InitRun, seconds: Mapping[str, float]) -> InitResult:

@@ -8,7 +8,6 @@ from slipway.api import components
 from slipway.api.kubeadm.internal import Arg, Taint
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
-from slipway.host import files
 from slipway.kube import kubeconfig
 from slipway.node import paths
 from slipway.node.kubelet import service
@@ -44,7 +43,7 @@ def write_flags(ctx: NodeContext, *, register_taints: bool) -> None:
     flags = arguments.to_command(defaults, ctx.config.node_registration.kubelet_extra_args, sorted_extra_args=ctx.release.sorted_extra_args)
     location = ctx.host.location(paths.KUBELET_FLAGS_ENV)
     ctx.progress.say(f'[kubelet-start] Writing kubelet environment file with flags to file "{location}"')
-    files.keep(ctx.host, paths.KUBELET_FLAGS_ENV, environment_file(flags).encode(), 0o644)
+    ctx.host.keep(paths.KUBELET_FLAGS_ENV, environment_file(flags).encode(), 0o644)
 
 
 def write_configuration(ctx: NodeContext, *, instance: bool = True) -> None:
@@ -149,7 +148,7 @@ def _default_flags(ctx: NodeContext, *, register_taints: bool) -> list[Arg]:
 
 def _configuration(ctx: NodeContext, *, node_local: bool) -> str:
     """The cluster's configuration with the user's patches; what is this node's own is a patch as well, the last one."""
-    component = ctx.config.cluster.component_configs.get(components.kubelet.GROUP)
+    component = ctx.config.cluster.component_configs.get(components.KUBELET_GROUP)
     if component is None:
         raise ConfigurationError("no kubelet component config found: the configuration was not defaulted")
     patched = patches.patch(ctx, patches.KUBELET_CONFIGURATION, components.encode(component, ctx.release))
@@ -160,7 +159,7 @@ def _configuration(ctx: NodeContext, *, node_local: bool) -> str:
 
 def _write_config(ctx: NodeContext, path: str, text: str) -> None:
     ctx.progress.say(f'[kubelet-start] Writing kubelet configuration to file "{ctx.host.location(path)}"')
-    files.keep(ctx.host, path, text.encode(), 0o644)
+    ctx.host.keep(path, text.encode(), 0o644)
 
 
 def _taint(taint: Taint) -> str:
@@ -195,7 +194,7 @@ def enable_client_cert_rotation(ctx: NodeContext) -> None:
     except OSError as error:
         raise OperatorError(f'could not load "{paths.KUBELET_CONF}": {error.strerror or error}') from error
     rotating = pointed_at(current, certificate)
-    files.keep(ctx.host, paths.KUBELET_CONF, kubeconfig.text(rotating, ctx.release).encode(), 0o600)
+    ctx.host.keep(paths.KUBELET_CONF, kubeconfig.text(rotating, ctx.release).encode(), 0o600)
     if not service.runs_with_its_files(ctx):
         service.restart(ctx)
 

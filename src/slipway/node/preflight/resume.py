@@ -55,7 +55,8 @@ def of_control_plane(ctx: NodeContext, machine: Host, *, joining: bool = False) 
     """What an earlier init left, or an earlier join of a control plane."""
     from slipway.node.etcd import pod as etcd
     from slipway.node.staticpods import components as staticpods
-    from slipway.node.staticpods import patches, rootless
+    from slipway.node.staticpods import patches
+    from slipway.node.staticpods import pod as componentpod
 
     there = {name: path for name in (*staticpods.COMPONENTS, "etcd") if machine.exists(path := staticpods.path_of(name))}
     if ctx.config.cluster.etcd.external is not None:
@@ -65,7 +66,9 @@ def of_control_plane(ctx: NodeContext, machine: Host, *, joining: bool = False) 
     for name, path in there.items():
         wanted = etcd.manifest(quiet) if name == "etcd" else staticpods.manifest(name, quiet)
         found = _manifest(machine, path)
-        if found is not None and same_pod(patches.patch(quiet, name, wanted), found, joining=joining, rootless=rootless.wanted(ctx)):
+        if found is not None and same_pod(
+            patches.patch(quiet, name, wanted), found, joining=joining, rootless=componentpod.without_root(ctx)
+        ):
             same.append(name)
     return recognised(same, ctx.config)
 

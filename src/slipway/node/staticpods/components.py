@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.kubeadm.internal import Arg, ClusterConfiguration, ControlPlaneComponent
 from slipway.api.machinery import goyaml
-from slipway.host import files
 from slipway.node import paths
 from slipway.node.staticpods import patches, rootless
 from slipway.node.staticpods import pod as componentpod
-from slipway.workload import arguments, endpoints, environment, images
+from slipway.workload import arguments, endpoints, images
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +55,7 @@ def manifest(component: str, ctx: NodeContext) -> Manifest:
         "resources": {"requests": {"cpu": part.cpu}},
         "volumeMounts": [mount.volume_mount() for mount in mounts],
         **componentpod.fields(part.endpoint, part.paths, ctx.config.timeouts, release),
-        **componentpod.env(environment.proxies(ctx.host.environment), part.configured.extra_envs),
+        **componentpod.env(arguments.proxies(ctx.host.environment), part.configured.extra_envs),
     }
     return componentpod.manifest(container, mounts, part.annotations, release)
 
@@ -70,7 +69,7 @@ def write(ctx: NodeContext, component: str) -> None:
 def would_write(ctx: NodeContext, component: str) -> None:
     """The same in a dry run, which makes no users: the manifest is that of a component that runs as root."""
     _announce(ctx, component)
-    if rootless.wanted(ctx):
+    if componentpod.without_root(ctx):
         ctx.progress.say(f"[control-plane] Would create users and groups for [{component}] to run as non-root")
         ctx.progress.say(f'[control-plane] Would update static pod manifest for "{component}" to run as non-root')
     write_manifest(ctx, component, manifest(component, ctx))
@@ -78,13 +77,13 @@ def would_write(ctx: NodeContext, component: str) -> None:
 
 def write_secured(ctx: NodeContext, component: str, pod: Manifest) -> None:
     """Take root from a static Pod where that is asked for, and write it."""
-    write_manifest(ctx, component, rootless.apply(ctx, component, pod) if rootless.wanted(ctx) else pod)
+    write_manifest(ctx, component, rootless.apply(ctx, component, pod) if componentpod.without_root(ctx) else pod)
 
 
 def write_manifest(ctx: NodeContext, component: str, pod: Manifest) -> None:
     """Patch a static Pod, and write it into the kubelet's folder of manifests."""
     patched = patches.patch(ctx, component, pod)
-    files.keep(ctx.host, path_of(component), goyaml.dump(patched).encode(), 0o600)
+    ctx.host.keep(path_of(component), goyaml.dump(patched).encode(), 0o600)
 
 
 def _announce(ctx: NodeContext, component: str) -> None:

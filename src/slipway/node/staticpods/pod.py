@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.machinery.duration import Duration
 from slipway.node import paths
-from slipway.workload import arguments, environment
+from slipway.workload import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.api.releases import Release
     from slipway.host.interface import Host
+    from slipway.node.context import NodeContext
 
 
 PORT_NAME = "probe-port"
@@ -66,9 +67,14 @@ def manifest(container: Mapping[str, Any], mounts: Sequence[Mount], annotations:
     }
 
 
+def without_root(ctx: NodeContext) -> bool:
+    """Whether the control plane is not to run as root: kubeadm's feature gate RootlessControlPlane."""
+    return ctx.release.gate(ctx.config.cluster.feature_gates, "RootlessControlPlane")
+
+
 def env(*groups: Sequence[EnvVar]) -> dict[str, Any]:
     """The field ``env`` of a container; where there is no variable there is none."""
-    made = environment.manifests(*groups)
+    made = arguments.env(*groups)
     return {"env": made} if made else {}
 
 

@@ -50,10 +50,6 @@ class Owned(NamedTuple):
     mode: str = "600"
 
 
-def wanted(ctx: NodeContext) -> bool:
-    return ctx.release.gate(ctx.config.cluster.feature_gates, "RootlessControlPlane")
-
-
 def apply(ctx: NodeContext, component: str, pod: Manifest) -> Manifest:
     """Make the accounts and hand over the component's files; the Pod that runs with them."""
     made = ensured(*(_read(ctx, path) for path in (_LOGIN_DEFS, _PASSWD, _GROUP)))

@@ -21,6 +21,7 @@ from slipway.node.health import wait as health
 from slipway.node.pki import renewal
 from slipway.node.staticpods import components as staticpods
 from slipway.node.staticpods import patches, rootless
+from slipway.node.staticpods import pod as componentpod
 from slipway.node.upgrade import swap
 from slipway.workload import images
 
@@ -232,7 +233,7 @@ class _Exchange:
 
 def _manifest(ctx: NodeContext, component: str) -> bytes:
     pod = etcd.manifest(ctx) if component == ETCD else staticpods.manifest(component, ctx)
-    if rootless.wanted(ctx):
+    if componentpod.without_root(ctx):
         pod = rootless.apply(ctx, component, pod)
     return goyaml.dump(patches.patch(ctx, component, pod)).encode()
 

@@ -11,7 +11,7 @@ import binascii
 import re
 from typing import Any
 
-from slipway.api.machinery import libyaml
+from slipway.api.machinery import yamlnodes
 from slipway.api.machinery.fieldpath import quoted
 from slipway.api.machinery.yamlscalar import is_timestamp
 from slipway.fleet.bootstrap.ignition.clc.gostructs import Struct, element, is_pointer, is_slice
@@ -60,7 +60,7 @@ def parse(text: str) -> Tree | None:
     unreadable = _CONTROL.search(text)
     if unreadable is not None:
         raise YAMLError("yaml: control characters are not allowed")
-    parsing = libyaml.load()
+    parsing = yamlnodes.load()
     try:
         parser = parsing.parser(text)
         parser.get_event()
