@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import errors
+from slipway.kube import errors, kubeconfig
 from slipway.kube.client import Client
 from slipway.kube.connection import Connection, from_kubeconfig
 
@@ -184,8 +184,6 @@ def connect(
 
 def connection_of(host: Host, path: str) -> Connection:
     """Where a kubeconfig file of the host leads."""
-    from slipway.kube import kubeconfig
-
     try:
         content = host.read(path)
     except OSError as error:

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm import documents, migrate
+from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.kubeadm.internal import Taint
+from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.host import waiting
+from slipway.kube import kubeconfig
+from slipway.kube.connection import from_kubeconfig
+from slipway.kube.errors import ForbiddenError
+from slipway.node import paths
+from slipway.node.cluster import marking
 from slipway.node.config import dynamicdefaults, load
+from slipway.node.staticpods import components
 from slipway.workload import configmaps, kubeproxy
 
 if TYPE_CHECKING:
@@ -107,8 +117,6 @@ def fill_in_node(
     ]
     registration.cri_socket = _cri_socket(node, host, progress)
     if is_control_plane:
-        from slipway.api.kubeadm.addresses import parse_host_port
-
         try:
             address, port = parse_host_port(_advertised(cluster, name, patience))
         except ValueError as error:
@@ -119,10 +127,6 @@ def fill_in_node(
 
 def node_name(host: Host, path: str = "") -> str:
     """The name under which this machine is a node: that of the kubelet's client certificate, else the host name."""
-    from slipway.kube import kubeconfig
-    from slipway.kube.connection import from_kubeconfig
-    from slipway.node import paths
-
     path = path or paths.KUBELET_CONF
     if host.exists(path):
         certificate = from_kubeconfig(kubeconfig.load(host.read(path), path), host.read, source=path).client_certificate
@@ -159,14 +163,9 @@ def _documents(text: str, progress: Progress | None, prefix: str) -> list[Config
     With one of v1alpha3 to v1beta2 may come an InitConfiguration of nothing but its timeout; that of an older text is of the
     node that wrote it.
     """
-    from slipway.api.kubeadm import documents
-    from slipway.api.machinery import goyaml
-
     values = [document.value for document in goyaml.load(text, configmaps.KUBEADM_CONFIG)]
     written = next((str(value.get("apiVersion") or "") for value in values if isinstance(value, dict)), "")
     if written not in documents.API_VERSIONS:
-        from slipway.api.kubeadm import migrate
-
         text, notes = migrate.migrate(text, configmaps.KUBEADM_CONFIG)
         if progress is not None:
             progress.say(f"[{prefix}] The configuration was written as {written or 'kubeadm.k8s.io/v1alpha1'} by an older release")
@@ -188,8 +187,6 @@ def _version(split: list[ConfigDocument]) -> str:
 
 
 def _component(manifest: Manifest, key: str) -> list[ConfigDocument]:
-    from slipway.api.kubeadm import documents
-
     name = manifest["metadata"]["name"]
     text = (manifest.get("data") or {}).get(key)
     if not text:
@@ -199,8 +196,6 @@ def _component(manifest: Manifest, key: str) -> list[ConfigDocument]:
 
 def _kube_proxy(cluster: Cluster) -> Manifest | None:
     """A cluster may do without kube-proxy, and then nobody may read its ConfigMap."""
-    from slipway.kube.errors import ForbiddenError
-
     try:
         return cluster.get("v1", "ConfigMap", kubeproxy.NAME, NAMESPACE)
     except ForbiddenError:
@@ -209,8 +204,6 @@ def _kube_proxy(cluster: Cluster) -> Manifest | None:
 
 def _kubelet(cluster: Cluster, version: str) -> Manifest:
     """Up to 1.23 the ConfigMap had the minor version in its name."""
-    from slipway.kube.errors import ForbiddenError
-
     found = cluster.get("v1", "ConfigMap", configmaps.KUBELET_CONFIG, NAMESPACE)
     if found is None:
         old = f"{configmaps.KUBELET_CONFIG}-{'.'.join(version.removeprefix('v').split('.')[:2])}"
@@ -227,9 +220,6 @@ def _kubelet(cluster: Cluster, version: str) -> Manifest:
 
 def _cri_socket(node: Manifest, host: Host, progress: Progress) -> str:
     """On the Node up to some release, and in a file of the kubelet since."""
-    from slipway.node import paths
-    from slipway.node.cluster import marking
-
     socket = (node["metadata"].get("annotations") or {}).get(marking.CRI_SOCKET_ANNOTATION, "")
     if not socket and host.exists(paths.KUBELET_INSTANCE_CONFIG):
         socket = _runtime_endpoint(host.read(paths.KUBELET_INSTANCE_CONFIG).decode(), paths.KUBELET_INSTANCE_CONFIG)
@@ -237,17 +227,12 @@ def _cri_socket(node: Manifest, host: Host, progress: Progress) -> str:
 
 
 def _runtime_endpoint(text: str, path: str) -> str:
-    from slipway.api.machinery import goyaml
-
     found = [document.value for document in goyaml.load(text, path) if isinstance(document.value, dict)]
     return str(found[0].get("containerRuntimeEndpoint") or "") if found else ""
 
 
 def _advertised(cluster: Cluster, name: str, patience: float) -> str:
     """Where the API server of a node says that it listens; its static Pod may not be mirrored into the API yet."""
-    from slipway.host import waiting
-    from slipway.node.staticpods import components
-
     address = ""
 
     def look() -> str:

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.kube import kubeconfig
 from slipway.node import paths
+from slipway.node.etcd import pod as etcd
+from slipway.node.staticpods import components as staticpods
+from slipway.node.staticpods import patches
+from slipway.node.staticpods import pod as componentpod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,11 +59,6 @@ NOTHING = Earlier()
 
 def of_control_plane(ctx: NodeContext, machine: Host, *, joining: bool = False) -> Earlier:
     """What an earlier init left, or an earlier join of a control plane."""
-    from slipway.node.etcd import pod as etcd
-    from slipway.node.staticpods import components as staticpods
-    from slipway.node.staticpods import patches
-    from slipway.node.staticpods import pod as componentpod
-
     there = {name: path for name in (*staticpods.COMPONENTS, "etcd") if machine.exists(path := staticpods.path_of(name))}
     if ctx.config.cluster.etcd.external is not None:
         there.pop("etcd", None)
@@ -137,8 +138,6 @@ def _leads(machine: Host, path: str, ca_path: str, ca: bytes, node: str) -> bool
     content = machine.read(path)
     if path == ca_path:
         return same_certificates(content, ca)
-    from slipway.kube import kubeconfig
-
     try:
         document = kubeconfig.load(content, path)
         trusted, user = credentials_of(document)
@@ -151,8 +150,6 @@ def _leads(machine: Host, path: str, ca_path: str, ca: bytes, node: str) -> bool
 
 def credentials_of(document: Mapping[str, Any]) -> tuple[bytes, Mapping[str, Any]]:
     """The CA that a kubeconfig's current context trusts, and its user."""
-    from slipway.kube import kubeconfig
-
     config = dict(document)
     context = kubeconfig.named(config, "context", str(config.get("current-context") or "")) or {}
     cluster = kubeconfig.named(config, "cluster", str(context.get("cluster") or "")) or {}
@@ -171,8 +168,6 @@ def same_certificates(one: bytes, other: bytes) -> bool:
 
 
 def _is_node(machine: Host, user: Mapping[str, Any], node: str) -> bool:
-    from slipway.kube import kubeconfig
-
     path = str(user.get("client-certificate") or "")
     if path and not machine.exists(path):
         # The kubelet writes the file first, and then waits for the certificate that the file names.
@@ -195,8 +190,6 @@ def common_name(pem: bytes) -> str:
 
 def _manifest(machine: Host, path: str) -> Manifest | None:
     """The Pod in a file; None where it holds none."""
-    from slipway.api.machinery import goyaml
-
     try:
         documents = goyaml.load(machine.read(path).decode(errors="replace"), path)
     except OperatorError:

@@ -17,6 +17,8 @@ from slipway.host import waiting
 from slipway.node import paths
 from slipway.node.etcd import membership
 from slipway.node.etcd import pod as etcd
+from slipway.node.etcd import snapshot as etcdsnapshot
+from slipway.node.health import diagnosis
 from slipway.node.health import wait as health
 from slipway.node.pki import renewal
 from slipway.node.staticpods import components as staticpods
@@ -24,6 +26,7 @@ from slipway.node.staticpods import patches, rootless
 from slipway.node.staticpods import pod as componentpod
 from slipway.node.upgrade import swap
 from slipway.workload import images
+from slipway.workload.etcdclient import EtcdError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,9 +214,6 @@ class _Exchange:
         self._ctx.progress.say(f'[upgrade/staticpods] Component "{name}" {words}')
 
     def _await_etcd(self) -> None:
-        from slipway.node.health import diagnosis
-        from slipway.workload.etcdclient import EtcdError
-
         ctx, client = self._ctx, self._client
         if client is None:
             raise OperatorError("etcd is external: there is no member on this node to wait for")
@@ -264,8 +264,6 @@ def _keep_etcd(ctx: NodeContext, client: EtcdClient, folders: _Folders, wishes: 
     membership.check_health(ctx, client)
     path = ""
     if wishes.snapshot_dir:
-        from slipway.node.etcd import snapshot as etcdsnapshot
-
         taken = etcdsnapshot.save(client, wishes.snapshot_dir, ctx.host.now(), ctx.host)
         ctx.progress.say(f"[upgrade/etcd] Saved a snapshot of etcd to {taken}")
         path = taken.path

@@ -15,8 +15,10 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import KNOWN_PATCHES, release_for
 from slipway.node import addons
+from slipway.node.config import cluster as clusterconfig
 from slipway.node.config import version as kubeversion
-from slipway.node.upgrade import policy
+from slipway.node.preflight import check, machine
+from slipway.node.upgrade import health, policy
 from slipway.workload import configmaps, images, kubeproxy
 
 if TYPE_CHECKING:
@@ -100,10 +102,6 @@ class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def make(ctx: NodeContext, cluster: Cluster, options: PlanOptions) -> Plan | None:
     """Check the cluster and plan; None where nothing is newer than what it runs.  The context's configuration is set here."""
-    from slipway.node.config import cluster as clusterconfig
-    from slipway.node.preflight import check, machine
-    from slipway.node.upgrade import health
-
     say = ctx.progress.say
     say("[preflight] Running pre-flight checks.")
     check.run([machine.privileged_user()], ctx.host, ctx.progress, options.ignored)
