@@ -68,10 +68,3 @@ def live_context(call: Invocation, path: str, progress: Progress, prefix: str) -
     progress.say("")
     call.release = release
     return NodeContext(config=config, release=release, host=host, progress=progress)
-
-
-class QuietProgress(TextProgress):
-    """For commands whose output is an object: warnings only."""
-
-    def say(self, text: str) -> None:
-        """Nothing may stand before the object."""

@@ -6,7 +6,6 @@ With a control-plane object the controller of that makes them; without one, the 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from base64 import b64decode, b64encode
 from collections import OrderedDict
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
+from slipway.credentials import pins
 from slipway.fleet.contract.facts import CLUSTER_NAME_LABEL
 from slipway.kube.errors import AlreadyExistsError
 
@@ -130,16 +130,10 @@ def ca_hashes(certificate: bytes) -> list[str]:
 # The nodes of a cluster all have the same.
 @lru_cache(maxsize=256)
 def _ca_hashes(certificate: bytes) -> tuple[str, ...]:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    from slipway.credentials import x509
-
     try:
-        certificates = x509.parse(certificate)
+        return tuple(pins.of(certificate))
     except ValueError as error:
         raise CertificatesError(f"unable to parse {CA} certificate: {error}") from None
-    keys = (found.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for found in certificates)
-    return tuple(f"sha256:{hashlib.sha256(key).hexdigest()}" for key in keys)
 
 
 class CertificateSecrets:

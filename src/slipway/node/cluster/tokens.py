@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from slipway.api.machinery import tabwriter
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials.tokens import NAMESPACE, SECRET_TYPE, secret, secret_name
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from slipway.node.cluster.interface import Cluster
 
 _COLUMNS = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
-# kubeadm's columns are as wide as this, or as their widest cell and a gap.
-_NARROWEST, _GAP = 10, 3
 _DAY = 24
 _YEAR = 365 * _DAY
 
@@ -75,7 +74,7 @@ def text(token: BootstrapToken, now: datetime, *, first: bool) -> str:
         f"{token.description or '<none>':<56}",
         ",".join(token.groups) or "<none>",
     )
-    return _aligned([_COLUMNS, row] if first else [row])
+    return tabwriter.aligned([_COLUMNS, row] if first else [row])
 
 
 def short_duration(left: timedelta) -> str:
@@ -91,8 +90,3 @@ def short_duration(left: timedelta) -> str:
     if hours < _DAY:
         return f"{hours}h"
     return f"{hours // _DAY}d" if hours < _YEAR else f"{hours // _YEAR}y"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(_NARROWEST, max(len(row[column]) for row in rows) + _GAP) for column in range(len(_COLUMNS) - 1)]
-    return "".join("".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) + row[-1] + "\n" for row in rows)

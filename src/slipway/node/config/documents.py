@@ -44,10 +44,6 @@ def marshal_reset(config: internal.ResetConfiguration, release: Release) -> str:
     return _document(conversion.to_version(config, v1beta4.ResetConfiguration, release))
 
 
-def marshal_upgrade(config: internal.UpgradeConfiguration, release: Release) -> str:
-    return _document(conversion.to_version(config, v1beta4.UpgradeConfiguration, release))
-
-
 def print_defaults(kind: str, component_configs: Sequence[str], release: Release, host: Host) -> str:
     """The output of ``config print {init,join,reset,upgrade}-defaults``."""
     unknown = [name for name in component_configs if name not in _COMPONENT_GROUPS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.workload import clusterinfo
+from slipway.credentials import pins
 
 _WITHHELD = "<value withheld>"
 
@@ -31,7 +31,7 @@ def one_line(command: str) -> str:
 
 def pins_of(ca_pem: bytes, path: str) -> list[str]:
     try:
-        return clusterinfo.public_key_pins(ca_pem)
+        return pins.of(ca_pem)
     except ValueError as error:
         raise OperatorError(f"no CA certificates found in kubeconfig {path}: {error}") from error
 

@@ -13,6 +13,7 @@ import msgspec
 
 from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.host.progress import WarningsOnly
 from slipway.kube import kubeconfig
 from slipway.node import paths
 from slipway.node.etcd import pod as etcd
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration, JoinConfiguration
     from slipway.api.machinery.objects import Manifest
     from slipway.host.interface import Host
-    from slipway.host.progress import PhaseEvent, Progress
+    from slipway.host.progress import Progress
     from slipway.node.context import NodeContext
 
 SCHEDULER_PORT, CONTROLLER_MANAGER_PORT, KUBELET_PORT = 10259, 10257, 10250
@@ -62,7 +63,7 @@ def of_control_plane(ctx: NodeContext, machine: Host, *, joining: bool = False) 
     there = {name: path for name in (*staticpods.COMPONENTS, "etcd") if machine.exists(path := staticpods.path_of(name))}
     if ctx.config.cluster.etcd.external is not None:
         there.pop("etcd", None)
-    quiet = msgspec.structs.replace(ctx, host=machine, progress=_Silence())
+    quiet = msgspec.structs.replace(ctx, host=machine, progress=WarningsOnly())
     same = []
     for name, path in there.items():
         wanted = etcd.manifest(quiet) if name == "etcd" else staticpods.manifest(name, quiet)
@@ -196,15 +197,3 @@ def _manifest(machine: Host, path: str) -> Manifest | None:
         return None
     value = documents[0].value if documents else None
     return value if isinstance(value, dict) else None
-
-
-class _Silence:
-    """A Progress that tells nothing: what this run would write is told when it is written."""
-
-    def say(self, text: str) -> None: ...
-
-    def warn(self, text: str) -> None: ...
-
-    def show(self, text: str) -> None: ...
-
-    def phase(self, event: PhaseEvent) -> None: ...
