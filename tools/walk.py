@@ -4,8 +4,9 @@
     python tools/walk.py kubeadmconfig   # a KubeadmConfig event to its Secret, in a controller on the embedded API server
     python tools/walk.py patch           # a PATCH on the embedded API server to its watchers
 
-A module counts when one of its functions is called on the walk, on whatever thread; being imported does not count.  What stands at the other end of a connection belongs to another walk: the API server to a controller,
-the client to a server.  `--imports` adds the modules that were only imported.
+A module counts when one of its functions is called on the walk, on whatever thread; being imported does not count.  What stands
+at the other end of a connection belongs to another walk: the API server to a controller, the client to a server.  `--imports`
+adds the modules that were only imported.
 """
 
 from __future__ import annotations
