@@ -57,6 +57,13 @@ def test_a_worker_gets_the_files_of_its_kubelet(machine: Machine, lines: Lines, 
     assert not (tmp_path / "root").exists()
 
 
+@pytest.mark.parametrize(("overrides", "is_control_plane"), [(WORKER, False), (CONTROL_PLANE, True)])
+def test_a_join_tells_a_program_what_it_made(overrides: dict[str, object], is_control_plane: bool, machine: Machine, lines: Lines) -> None:
+    result = join.run(JoinOptions(overrides=overrides), machine, lines)
+    assert (result.endpoint, result.is_control_plane) == (imagined.SERVER, is_control_plane)
+    assert list(result.seconds) == [event.phase for event in lines.events if event.event == "finished"]
+
+
 def test_a_dry_run_takes_any_token(machine: Machine, lines: Lines, tmp_path: Path) -> None:
     token = {"discovery.bootstrapToken.token": "zzzzzz.0123456789zzzzzz", "discovery.tlsBootstrapToken": "zzzzzz.0123456789zzzzzz"}
     join.run(JoinOptions(overrides={**WORKER, **token}), machine, lines)

@@ -96,6 +96,20 @@ def files(root: Path) -> set[str]:
     return {f"/{path.relative_to(root)}" for path in root.rglob("*") if path.is_file()}
 
 
+def test_a_reset_tells_a_program_what_is_gone(tmp_path: Path, lines: Lines) -> None:
+    host = machine_with_files(tmp_path).put("/etc/kubernetes/scheduler.conf", "")
+    result = reset.run(ResetOptions(overrides=REAL), host, lines)
+    assert result.emptied == ("/var/lib/etcd", "/etc/kubernetes/manifests", "/var/lib/kubelet", "/etc/kubernetes/pki")
+    assert result.removed == ("/etc/kubernetes/scheduler.conf",)
+    assert result.left_alone == ("/etc/cni/net.d (10-bridge.conflist)", "/etc/kubernetes (tmp)", "/home/admin/.kube/config")
+    assert list(result.seconds) == ["preflight", "remove-etcd-member", "cleanup-node"]
+
+
+def test_of_a_dry_run_nothing_is_gone(tmp_path: Path, lines: Lines) -> None:
+    result = reset.run(ResetOptions(overrides=DRY), machine_with_files(tmp_path), lines)
+    assert (result.emptied, result.removed) == ((), ())
+
+
 def test_a_reset_deletes_what_was_made_and_says_what_it_left(tmp_path: Path, lines: Lines) -> None:
     host = machine_with_files(tmp_path)
     reset.run(ResetOptions(overrides=REAL), host, lines)

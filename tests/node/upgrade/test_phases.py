@@ -44,6 +44,14 @@ def apply(host: Node, lines: Lines, version: str, **fields: Any) -> None:
     upgrade.run(UpgradeOptions(overrides=overrides, **fields), acting_as(host, version), lines)
 
 
+def test_an_upgrade_tells_a_program_what_it_did(node: Node, lines: Lines) -> None:
+    overrides = {"apply.dryRun": True, "apply.kubernetesVersion": "v1.36.3"}
+    result = upgrade.run(UpgradeOptions(overrides=overrides), acting_as(node, "v1.36.3"), lines)
+    assert (result.from_version, result.kubernetes_version, result.is_control_plane) == ("v1.35.0", "v1.36.3", True)
+    assert (result.exchanged, result.backup_dir) == ((), "")
+    assert list(result.seconds) == [event.phase for event in lines.events if event.event == "finished"]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_apply_goes_through_all_phases(version: str, node: Node, lines: Lines, tmp_path: Path) -> None:
     apply(node, lines, version)

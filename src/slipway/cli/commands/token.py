@@ -74,7 +74,6 @@ def delete(call: Invocation) -> None:
 
 def list_tokens(call: Invocation) -> None:
     from slipway.cli.printer import output_format, print_object
-    from slipway.node.cluster import tokens as tokenlist
     from slipway.node.config import version
 
     cluster = _cluster(call, _kubeconfig_path(call), version.acting_release(call.host.environment))
@@ -89,7 +88,7 @@ def list_tokens(call: Invocation) -> None:
             continue
         if chosen == "yaml" and not first:
             sys.stdout.write("---\n")
-        print_object(tokenlist.manifest(token), chosen, tokenlist.text(token, call.host.now(), first=first))
+        print_object(clustertokens.manifest(token), chosen, clustertokens.text(token, call.host.now(), first=first))
         first = False
 
 

@@ -1,7 +1,7 @@
 """The control plane of this node, brought to new manifests: etcd first, the API server, then controller manager and scheduler.
 
 Each step is awaited (a new container over the CRI, then the component's own health) before the next one begins; what fails
-is taken back, with all that was exchanged before it, and that is awaited too.  How one Pod is exchanged is in podswap.py.
+is taken back, with all that was exchanged before it, and that is awaited too.  How one Pod is exchanged is in swap.py.
 The controller manager and the scheduler go together: neither needs the other, and leader election covers both.  An etcd that
 is healthy in its new version stays where a later component fails: etcd cannot go back without losing what was written since.
 """
