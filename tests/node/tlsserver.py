@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.credentials import pins
+from slipway.credentials import x509 as credentials
 from slipway.workload import clusterinfo
 
 NOW = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
@@ -42,7 +42,7 @@ class Authority:
 
     @property
     def pin(self) -> str:
-        return pins.of(self.pem)[0]
+        return credentials.public_key_pins(self.pem)[0]
 
     def server_pem(self, period: tuple[datetime.timedelta, datetime.timedelta] = (-DAY, DAY), name: str = "kube-apiserver") -> bytes:
         """A certificate for 127.0.0.1 with its key; the period is told from now."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.credentials import pins
 from slipway.fleet.contract.facts import CLUSTER_NAME_LABEL
 from slipway.kube.errors import AlreadyExistsError
 
@@ -130,8 +129,10 @@ def ca_hashes(certificate: bytes) -> list[str]:
 # The nodes of a cluster all have the same.
 @lru_cache(maxsize=256)
 def _ca_hashes(certificate: bytes) -> tuple[str, ...]:
+    from slipway.credentials import x509
+
     try:
-        return tuple(pins.of(certificate))
+        return tuple(x509.public_key_pins(certificate))
     except ValueError as error:
         raise CertificatesError(f"unable to parse {CA} certificate: {error}") from None
 

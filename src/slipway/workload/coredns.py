@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api import rbac
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
-from slipway.workload import corefile, images, roles
+from slipway.workload import corefile, images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +112,7 @@ def access() -> list[Manifest]:
     role = f"system:{NAME}"
     watched = {"": ["endpoints", "services", "pods", "namespaces"], "discovery.k8s.io": ["endpointslices"]}
     rules = [{"apiGroups": [group], "resources": resources, "verbs": ["list", "watch"]} for group, resources in watched.items()]
-    return [roles.cluster_role(role, *rules), roles.cluster_role_binding(role, role, roles.service_account(NAME, NAMESPACE))]
+    return [rbac.role(role, rules), rbac.binding(role, role, [rbac.service_account(NAME, NAMESPACE)])]
 
 
 def account() -> Manifest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.api import components
+from slipway.api import components, rbac
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.workload import arguments, configmaps, endpoints, images, roles
 
@@ -107,6 +107,6 @@ def access() -> list[Manifest]:
     """The account of kube-proxy and its role; joining nodes may read its configuration too."""
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": NAMESPACE}},
-        roles.cluster_role_binding("kubeadm:node-proxier", "system:node-proxier", roles.service_account(NAME, NAMESPACE)),
+        rbac.binding("kubeadm:node-proxier", "system:node-proxier", [rbac.service_account(NAME, NAMESPACE)]),
         *roles.reading(NAME, NAMESPACE, "configmaps", NAME, roles.group(roles.JOINING_NODES)),
     ]

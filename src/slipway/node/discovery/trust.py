@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.credentials import pins as public_key_pins
 from slipway.kube import kubeconfig
 from slipway.workload import clusterinfo
 
@@ -96,9 +95,11 @@ def signed_text(data: Mapping[str, str], token: str) -> str:
 
 def pinned_authority(document: Document, pins: Iterable[str]) -> bytes:
     """The certificate authority of a kubeconfig from cluster-info, if one of the pins is its."""
+    from slipway.credentials import x509
+
     ca = only_cluster(document)[1]
     try:
-        found = public_key_pins.of(ca)
+        found = x509.public_key_pins(ca)
     except ValueError as error:
         raise OperatorError(f"failed to parse cluster CA from the cluster-info ConfigMap: {error}") from error
     wanted = [pin.lower() for pin in pins]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.credentials import pins
 
 _WITHHELD = "<value withheld>"
 
@@ -30,8 +29,10 @@ def one_line(command: str) -> str:
 
 
 def pins_of(ca_pem: bytes, path: str) -> list[str]:
+    from slipway.credentials import x509
+
     try:
-        return pins.of(ca_pem)
+        return x509.public_key_pins(ca_pem)
     except ValueError as error:
         raise OperatorError(f"no CA certificates found in kubeconfig {path}: {error}") from error
 
