@@ -10,9 +10,9 @@ import pytest
 
 from slipway.api import components
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, ComponentConfig, Networking, NodeRegistrationOptions
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml import goyaml
 from slipway.api.releases import Release, release_for
 
 KUBELET, KUBEPROXY = "kubelet.config.k8s.io", "kubeproxy.config.k8s.io"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from slipway.credentials.tls import client_context
 from slipway.kube.connection import Connection
-from slipway.kube.tls import client_context
 
 Manifest = dict[str, Any]
 

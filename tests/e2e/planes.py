@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lab.recorded_progress import RecordedProgress
 
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 from slipway.kube.connection import Connection, from_kubeconfig
 from slipway.lab.management import plane
 from slipway.lab.management.plane import ManagementPlane

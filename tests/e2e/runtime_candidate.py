@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slipway.api.cluster.kinds import CONFIG_MAP
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.kube.connection import from_kubeconfig
 from slipway.runtime import logs
 from slipway.runtime.controller import Watch

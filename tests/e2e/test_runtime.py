@@ -21,7 +21,7 @@ from e2e.runtime_candidate import NAMESPACE, TIMES
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, SECRET
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.lab.management import state as managementstate

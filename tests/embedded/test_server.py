@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 from embedded.wire import Wire, config_map, define, definition, until_async, wire
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.connection import Connection, from_kubeconfig
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from slipway.kube import tls
+from slipway.credentials import tls
 from slipway.kube.connection import Connection
 
 Manifest = dict[str, Any]

@@ -81,7 +81,7 @@ class EtcdNode:
 
     def start(self) -> None:
         """Run the command of the static Pod in its manifest, with the paths and the metrics port of this node."""
-        from slipway.api.machinery import goyaml
+        from slipway.api.machinery.yaml import goyaml
 
         pod = goyaml.load(self.ctx.host.read("/etc/kubernetes/manifests/etcd.yaml").decode(), "etcd.yaml")[0].value
         command = pod["spec"]["containers"][0]["command"]

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from slipway.api.machinery.jsonpatch import merge
+from slipway.api.machinery.patches.jsonpatch import merge
 from slipway.lab.programs.cache import cache_root
 from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 

@@ -35,7 +35,7 @@ def print_object(fields: dict[str, Any], chosen: str, text: str) -> None:
     if chosen == "json":
         sys.stdout.write(_go_json(fields, indent=4) + "\n")
     elif chosen == "yaml":
-        from slipway.api.machinery import goyaml
+        from slipway.api.machinery.yaml import goyaml
 
         sys.stdout.write(goyaml.dump(fields))
     elif chosen == "kyaml":

@@ -7,11 +7,10 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from slipway.api.machinery import yamlwrite
-from slipway.credentials import keys, x509
+from slipway.api.machinery.yaml import write as yamlwrite
+from slipway.credentials import keys, tls, x509
 from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_CA_VALIDITY, DEFAULT_VALIDITY, SERVER_AUTH, Profile
 from slipway.kube import kubeconfig as kubeconfigs
-from slipway.kube import tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from slipway.api.cluster.kinds import SECRET
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import from_kubeconfig
 from slipway.kube.errors import UnauthorizedError, UnreachableError

@@ -19,7 +19,8 @@ from yarl import URL
 
 from slipway import __version__
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import proxies, tls
+from slipway.credentials import tls
+from slipway.kube import proxies
 from slipway.kube.errors import SilentError, UnreachableError, UntrustedError
 from slipway.kube.transport import distrust, proxy_headers
 

@@ -6,8 +6,8 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING, Any
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from slipway.api.releases import Release

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from slipway import __version__
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import proxies, tls
+from slipway.credentials import tls
+from slipway.kube import proxies
 from slipway.kube.errors import UnreachableError, UntrustedError
 
 if TYPE_CHECKING:

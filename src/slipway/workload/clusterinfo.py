@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 from slipway.workload import roles
 
 if TYPE_CHECKING:

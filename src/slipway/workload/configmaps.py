@@ -8,8 +8,9 @@ import msgspec
 
 from slipway.api import components
 from slipway.api.kubeadm import conversion, v1beta4
-from slipway.api.machinery import goyaml, strict
+from slipway.api.machinery import strict
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yaml import goyaml
 from slipway.workload import roles
 
 if TYPE_CHECKING:

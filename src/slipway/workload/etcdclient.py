@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import tls
+from slipway.credentials import tls
 
 if TYPE_CHECKING:
     import http.client

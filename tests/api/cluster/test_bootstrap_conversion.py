@@ -13,7 +13,7 @@ from slipway.api.cluster import bootstrap, bootstrap_v1beta1
 from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION, ConversionError
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.meta import decode, manifest
-from slipway.api.machinery.jsonpatch import merge
+from slipway.api.machinery.patches.jsonpatch import merge
 
 GOLDEN = Path(__file__).parents[2] / "golden/clusterapi/conversion"
 V1BETA1, V1BETA2 = bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION

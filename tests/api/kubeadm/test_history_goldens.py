@@ -15,7 +15,8 @@ import pytest
 
 from slipway.api.kubeadm.history import Component, Journal, kinds
 from slipway.api.kubeadm.migrate import migrate, sparse
-from slipway.api.machinery import goyaml, strict
+from slipway.api.machinery import strict
+from slipway.api.machinery.yaml import goyaml
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "history"
 

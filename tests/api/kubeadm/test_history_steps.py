@@ -14,7 +14,8 @@ import pytest
 
 from slipway.api.kubeadm.history import VERSIONS, Component, Journal, kinds
 from slipway.api.kubeadm.migrate import sparse
-from slipway.api.machinery import goyaml, strict
+from slipway.api.machinery import strict
+from slipway.api.machinery.yaml import goyaml
 
 
 def read(text: str) -> Any:

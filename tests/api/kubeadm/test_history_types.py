@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slipway.api.kubeadm.history import VERSIONS, kinds
-from slipway.api.machinery import goyaml, strict
+from slipway.api.machinery import strict
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.objects import Object
 from slipway.api.machinery.strict import encode
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from cases.config import VERSIONS, read_recorded
 
 from slipway.api.kubeadm.schema import VERSIONS as API_VERSIONS
 from slipway.api.kubeadm.schema import schema
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 
 SCHEMA = schema()
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from slipway.api.kubeadm import internal, validation, validation_formats
+from slipway.api.kubeadm import internal
 from slipway.api.kubeadm.addresses import parse_host_port, split_host_port
+from slipway.api.kubeadm.validation import formats, rules
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import ConfigurationError, UsageError
 from slipway.api.machinery.fieldpath import Path, aggregate
@@ -33,12 +34,12 @@ def no_warning(text: str) -> None:
     [("772ef5.6b6baab1d4a0a171", True), (".6b6baab1d4a0a171", False), ("772ef5.", False), ("abcdef.1234567890123456@foobar", False)],
 )
 def test_token(token: str, valid: bool) -> None:
-    assert (validation.validate_token(token, AT) == []) == valid
+    assert (rules.validate_token(token, AT) == []) == valid
 
 
 @pytest.mark.parametrize(("usages", "valid"), [([], True), (["signing", "authentication"], True), (["something else"], False)])
 def test_token_usages(usages: list[str], valid: bool) -> None:
-    assert (validation.validate_token_usages(usages, AT) == []) == valid
+    assert (rules.validate_token_usages(usages, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_token_usages(usages: list[str], valid: bool) -> None:
     ],
 )
 def test_token_groups(usages: list[str], groups: list[str], valid: bool) -> None:
-    assert (validation.validate_token_groups(usages, groups, AT) == []) == valid
+    assert (rules.validate_token_groups(usages, groups, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_token_groups(usages: list[str], groups: list[str], valid: bool) -> None
 )
 def test_node_registration(name: str, valid: bool) -> None:
     options = internal.NodeRegistrationOptions(name=name, cri_socket=SOCKET)
-    assert (validation.validate_node_registration(options, AT) == []) == valid
+    assert (rules.validate_node_registration(options, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_node_registration(name: str, valid: bool) -> None:
     ],
 )
 def test_cert_sans(names: list[str], valid: bool) -> None:
-    assert (validation.validate_cert_sans(names, AT) == []) == valid
+    assert (rules.validate_cert_sans(names, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -98,13 +99,13 @@ def test_cert_sans(names: list[str], valid: bool) -> None:
     ],
 )
 def test_ip(address: str, valid: bool) -> None:
-    assert (validation_formats.validate_ip(address, AT) == []) == valid
+    assert (formats.validate_ip(address, AT) == []) == valid
 
 
 @pytest.mark.parametrize(("port", "valid"), [(-1234, False), (0, False), (1, True), (300, True), (65535, True), (65538, False)])
 def test_port(port: int, valid: bool) -> None:
     endpoint = internal.APIEndpoint(advertise_address="1.2.3.4", bind_port=port)
-    assert (validation_formats.validate_endpoint(endpoint, AT) == []) == valid
+    assert (formats.validate_endpoint(endpoint, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_port(port: int, valid: bool) -> None:
     ],
 )
 def test_subnets(subnets: str, minimum: int, valid: bool) -> None:
-    assert (validation_formats.validate_subnets(subnets, minimum, AT, no_warning) == []) == valid
+    assert (formats.validate_subnets(subnets, minimum, AT, no_warning) == []) == valid
 
 
 IPV4_MASK, IPV6_MASK = "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"
@@ -163,7 +164,7 @@ IPV4_MASK, IPV6_MASK = "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"
 def test_pod_subnet_and_node_mask(subnet: str, arguments: dict[str, str], valid: bool) -> None:
     cluster = internal.ClusterConfiguration()
     cluster.controller_manager.extra_args = [internal.Arg(name=name, value=value) for name, value in arguments.items()]
-    assert (validation_formats.validate_pod_subnet_node_mask(subnet, cluster, AT) == []) == valid
+    assert (formats.validate_pod_subnet_node_mask(subnet, cluster, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_pod_subnet_and_node_mask(subnet: str, arguments: dict[str, str], valid:
 )
 def test_service_subnet_size(subnet: str, valid: bool) -> None:
     cluster = internal.ClusterConfiguration(networking=internal.Networking(service_subnet=subnet, dns_domain="cluster.local"))
-    assert (validation_formats.validate_networking(cluster, AT, no_warning) == []) == valid
+    assert (formats.validate_networking(cluster, AT, no_warning) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_service_subnet_size(subnet: str, valid: bool) -> None:
     ],
 )
 def test_host_port(text: str, valid: bool) -> None:
-    assert (validation_formats.validate_host_port(text, AT) == []) == valid
+    assert (formats.validate_host_port(text, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_host_port(text: str, valid: bool) -> None:
     [("4.5.6.7", 6443, True), ("2001:db7::2", 6443, True), ("1.2.34", 6443, False), ("2001:db7:1", 6443, False), ("4.5.6.7", 0, False)],
 )
 def test_api_endpoint(address: str, port: int, valid: bool) -> None:
-    assert (validation_formats.validate_endpoint(internal.APIEndpoint(advertise_address=address, bind_port=port), AT) == []) == valid
+    assert (formats.validate_endpoint(internal.APIEndpoint(advertise_address=address, bind_port=port), AT) == []) == valid
 
 
 KEY = "e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204"
@@ -216,7 +217,7 @@ KEY = "e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204"
 
 @pytest.mark.parametrize(("key", "valid"), [(KEY, True), (f"z{KEY[1:]}", False), ("e6a2", False), ("", True)])
 def test_certificate_key(key: str, valid: bool) -> None:
-    assert (validation.validate_certificate_key(key, AT) == []) == valid
+    assert (rules.validate_certificate_key(key, AT) == []) == valid
 
 
 def init(**changes: Any) -> internal.InitConfiguration:
@@ -261,7 +262,7 @@ def init(**changes: Any) -> internal.InitConfiguration:
     ],
 )
 def test_init_configuration(config: internal.InitConfiguration, valid: bool) -> None:
-    assert (validation.validate_init(config, RELEASE, no_warning) == []) == valid
+    assert (rules.validate_init(config, RELEASE, no_warning) == []) == valid
 
 
 def join(**changes: Any) -> internal.JoinConfiguration:
@@ -300,7 +301,7 @@ def control_plane(address: str, port: int) -> internal.JoinControlPlane:
     ],
 )
 def test_join_configuration(config: internal.JoinConfiguration, valid: bool) -> None:
-    assert (validation.validate_join(config, lambda path: False) == []) == valid
+    assert (rules.validate_join(config, lambda path: False) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -321,21 +322,21 @@ def test_join_configuration(config: internal.JoinConfiguration, valid: bool) -> 
 )
 def test_mixed_arguments(flags: list[str], valid: bool) -> None:
     if valid:
-        validation.refuse_mixed_arguments(flags)
+        rules.refuse_mixed_arguments(flags)
     else:
         with pytest.raises(UsageError, match="can not mix '--config' with arguments"):
-            validation.refuse_mixed_arguments(flags)
+            rules.refuse_mixed_arguments(flags)
 
 
 def test_mixed_arguments_are_named_in_order() -> None:
     with pytest.raises(UsageError) as caught:
-        validation.refuse_mixed_arguments(["token", "config", "cert-dir", "v"])
+        rules.refuse_mixed_arguments(["token", "config", "cert-dir", "v"])
     assert caught.value.message == "can not mix '--config' with arguments [cert-dir token]"
 
 
 @pytest.mark.parametrize("value", [True, False])
 def test_unknown_feature_gate(value: bool) -> None:
-    (error,) = validation.validate_feature_gates({"Unknown": value}, RELEASE, Path("featureGates"))
+    (error,) = rules.validate_feature_gates({"Unknown": value}, RELEASE, Path("featureGates"))
     assert error.detail == "Unknown is not a valid feature name."
 
 
@@ -360,9 +361,9 @@ def test_unknown_feature_gate(value: bool) -> None:
 def test_ignored_preflight_errors(flags: list[str], config: list[str], expected: list[str] | None) -> None:
     if expected is None:
         with pytest.raises(ConfigurationError, match="don't specify individual checks if 'all' is used"):
-            validation.ignored_preflight_errors(flags, config)
+            rules.ignored_preflight_errors(flags, config)
     else:
-        assert validation.ignored_preflight_errors(flags, config) == expected
+        assert rules.ignored_preflight_errors(flags, config) == expected
 
 
 def discovery_token(**fields: Any) -> internal.Discovery:
@@ -391,7 +392,7 @@ HASHES = ["sha256:7173b809ca12ec5dee4506cd86be934c4596dd234ee82c0662eac04a8c2c71
     ],
 )
 def test_discovery(discovery: internal.Discovery, valid: bool) -> None:
-    assert (validation.validate_discovery(discovery, AT, lambda path: False) == []) == valid
+    assert (rules.validate_discovery(discovery, AT, lambda path: False) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -407,14 +408,14 @@ def test_discovery(discovery: internal.Discovery, valid: bool) -> None:
     ],
 )
 def test_discovery_file(location: str, valid: bool) -> None:
-    assert (validation.validate_discovery_kubeconfig(location, AT, {"/there.conf"}.__contains__) == []) == valid
+    assert (rules.validate_discovery_kubeconfig(location, AT, {"/there.conf"}.__contains__) == []) == valid
 
 
 @pytest.mark.parametrize(
     ("socket", "valid"), [(SOCKET, True), ("bla:///some/path", False), ("/some/path", False), (":::", False), ("", False)]
 )
 def test_socket_path(socket: str, valid: bool) -> None:
-    assert (validation.validate_socket_path(socket, AT) == []) == valid
+    assert (rules.validate_socket_path(socket, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -428,7 +429,7 @@ def test_socket_path(socket: str, valid: bool) -> None:
     ],
 )
 def test_urls(urls: list[str], https: bool, valid: bool) -> None:
-    assert (validation.validate_urls(urls, https, AT) == []) == valid
+    assert (rules.validate_urls(urls, https, AT) == []) == valid
 
 
 def external(*endpoints: str, **files: Any) -> internal.Etcd:
@@ -447,7 +448,7 @@ def external(*endpoints: str, **files: Any) -> internal.Etcd:
     ],
 )
 def test_etcd(etcd: internal.Etcd, valid: bool) -> None:
-    assert (validation.validate_etcd(etcd, RELEASE, AT) == []) == valid
+    assert (rules.validate_etcd(etcd, RELEASE, AT) == []) == valid
 
 
 @pytest.mark.parametrize("minor", SUPPORTED_MINORS)
@@ -457,7 +458,7 @@ def test_etcd(etcd: internal.Etcd, valid: bool) -> None:
 )
 def test_encryption_algorithm(algorithm: str, since: int, minor: int) -> None:
     release: Release = release_for(Version(1, minor, 0))
-    assert (validation.validate_encryption_algorithm(algorithm, release, AT) == []) == (minor >= since)
+    assert (rules.validate_encryption_algorithm(algorithm, release, AT) == []) == (minor >= since)
 
 
 @pytest.mark.parametrize(
@@ -482,29 +483,29 @@ def test_encryption_algorithm(algorithm: str, since: int, minor: int) -> None:
     ],
 )
 def test_image_repository(repository: str, valid: bool) -> None:
-    assert (validation.validate_image_repository(repository, AT) == []) == valid
+    assert (rules.validate_image_repository(repository, AT) == []) == valid
 
 
 @pytest.mark.parametrize(("path", "valid"), [("/etc/cert/dir", True), ("./tmp", False), ("foo..", False)])
 def test_absolute_path(path: str, valid: bool) -> None:
-    assert (validation.validate_absolute_path(path, AT) == []) == valid
+    assert (rules.validate_absolute_path(path, AT) == []) == valid
 
 
 @pytest.mark.parametrize(("names", "count"), [(["foo"], 0), ([""], 1), (["", ""], 2)])
 def test_extra_args(names: list[str], count: int) -> None:
-    assert len(validation.validate_extra_args([internal.Arg(name=name, value="x") for name in names], AT)) == count
+    assert len(rules.validate_extra_args([internal.Arg(name=name, value="x") for name in names], AT)) == count
 
 
 @pytest.mark.parametrize(
     ("flags", "count"), [([], 0), (["MNT_FORCE", "MNT_DETACH", "MNT_EXPIRE", "UMOUNT_NOFOLLOW"], 0), (["foo", "bar"], 2)]
 )
 def test_unmount_flags(flags: list[str], count: int) -> None:
-    assert len(validation.validate_unmount_flags(flags, AT)) == count
+    assert len(rules.validate_unmount_flags(flags, AT)) == count
 
 
 @pytest.mark.parametrize(("policy", "count"), [("", 0), ("foo", 1), ("IfNotPresent", 0)])
 def test_image_pull_policy(policy: str, count: int) -> None:
-    assert len(validation.validate_image_pull_policy(policy, AT)) == count
+    assert len(rules.validate_image_pull_policy(policy, AT)) == count
 
 
 @pytest.mark.parametrize(
@@ -516,7 +517,7 @@ def test_certificate_validity(leaf: int | None, authority: int | None, count: in
         certificate_validity_period=None if leaf is None else Duration.of(hours=leaf),
         ca_certificate_validity_period=None if authority is None else Duration.of(hours=authority),
     )
-    assert len(validation.certificate_validity_warnings(config)) == count
+    assert len(rules.certificate_validity_warnings(config)) == count
 
 
 @pytest.mark.parametrize(
@@ -527,7 +528,7 @@ def test_certificate_validity(leaf: int | None, authority: int | None, count: in
     ],
 )
 def test_reset_configuration(config: internal.ResetConfiguration, count: int) -> None:
-    assert len(validation.validate_reset(config)) == count
+    assert len(rules.validate_reset(config)) == count
 
 
 @pytest.mark.parametrize(("directory", "policy", "count"), [("foo", "bar", 4), ("/foo/bar", "Always", 0)])
@@ -537,12 +538,12 @@ def test_upgrade_configuration(directory: str, policy: str, count: int) -> None:
         apply=internal.UpgradeApplyConfiguration(patches=patches, image_pull_policy=policy),
         node=internal.UpgradeNodeConfiguration(patches=patches, image_pull_policy=policy),
     )
-    assert len(validation.validate_upgrade(config)) == count
+    assert len(rules.validate_upgrade(config)) == count
 
 
 def test_equal_errors_are_said_once() -> None:
     """As apimachinery's ErrorList.ToAggregate does."""
-    errors = validation.validate_cert_sans(["*", "*"], AT)
+    errors = rules.validate_cert_sans(["*", "*"], AT)
     assert aggregate(errors) == str(errors[0])
 
 

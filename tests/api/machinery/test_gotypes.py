@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import gotypes, goyaml
+from slipway.api.machinery import gotypes
+from slipway.api.machinery.yaml import goyaml
 
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "golden/types/documents.json").read_text())

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.objects import Object
 from slipway.api.machinery.strict import Problem, decode, field_path, report
+from slipway.api.machinery.yaml import goyaml
 
 field = msgspec.field
 

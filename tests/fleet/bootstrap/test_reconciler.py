@@ -23,8 +23,8 @@ from slipway.api.cluster.kinds import (
     MACHINE_POOL,
     SECRET,
 )
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.fleet import certificates
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.bootstrap.version import VersionUnreadableError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery.jsonpatch import apply
+from slipway.api.machinery.patches.jsonpatch import apply
 from slipway.fleet.bootstrap import webhooks
 from slipway.runtime.webhook.admission import Defaulter, Validator, review
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime.widgets import SPACE, WIDGET, api_client, widget
 
-from slipway.api.machinery import jsonpatch
+from slipway.api.machinery.patches import jsonpatch
 from slipway.fleet.contract import conditions, v1beta1conditions
 from slipway.fleet.contract import patch as patching
 from slipway.fleet.contract.conditions import Condition, ConditionStatus

@@ -12,9 +12,9 @@ import pytest
 from kube.tlsserver import authority, leaf
 from node.machine import Machine
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml import goyaml
 from slipway.api.releases import release_for
 from slipway.node import paths
 from slipway.node.cluster import imagined

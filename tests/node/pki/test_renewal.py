@@ -12,8 +12,8 @@ import pytest
 from cases.certificates import VERSIONS, Machine, cases_with_fast_keys, changed_files, described_tree, read_golden, without_times
 from cryptography import x509
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.node.pki import expiration, renewal
 
 FOLDER = "etc/kubernetes"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from slipway.api.kubeadm.internal import InitConfiguration, Patches
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml import goyaml
 from slipway.api.releases import release_for
 from slipway.host.progress import TextProgress
 from slipway.host.real import RealHost

@@ -6,8 +6,8 @@ import pytest
 from node.conftest import Lines, MakeContext
 
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, Etcd, Networking
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.node.staticpods import components
 from slipway.node.upgrade import diff
 

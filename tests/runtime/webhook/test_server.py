@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, Kind
-from slipway.api.machinery import jsonpatch
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.patches import jsonpatch
 from slipway.runtime.webhook import admission, certificates
 from slipway.runtime.webhook.admission import AdmissionRequest, Defaulter, Problem, Validator, Verdict
 from slipway.runtime.webhook.server import Folder, Pair, WebhookServer

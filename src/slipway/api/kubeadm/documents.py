@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.kubeadm import conversion, v1beta3, v1beta4
-from slipway.api.machinery import goyaml, strict
+from slipway.api.machinery import strict
 from slipway.api.machinery.errors import ConfigurationError, ValidationError
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Object

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.kubeadm import conversion, v1beta4
 from slipway.api.kubeadm.history import CURRENT, VERSIONS, Component, Journal, Note, components, kinds, repairs, to_current
-from slipway.api.machinery import goyaml, strict
+from slipway.api.machinery import strict
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.objects import Object
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from slipway.api.machinery.objects import Object
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slipway.api.machinery.goyaml import Document, Path
+    from slipway.api.machinery.yaml.goyaml import Document, Path
 
 
 AnyObject = TypeVar("AnyObject", bound=Object)

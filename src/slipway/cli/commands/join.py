@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.api.kubeadm.validation import refuse_mixed_arguments
+from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
 from slipway.cli import fields as overrides
 from slipway.node import join
 

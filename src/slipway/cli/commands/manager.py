@@ -38,7 +38,7 @@ def manifests(call: Invocation) -> None:
 
         sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": wanted}, indent=2) + "\n")
         return
-    from slipway.api.machinery import goyaml
+    from slipway.api.machinery.yaml import goyaml
 
     sys.stdout.write("---\n".join(goyaml.dump(manifest) for manifest in wanted))
 

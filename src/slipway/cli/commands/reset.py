@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from slipway.api.kubeadm.validation import refuse_mixed_arguments
+from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
 from slipway.cli import fields
 from slipway.node import paths, reset
 

@@ -25,7 +25,7 @@ def generate(call: Invocation) -> None:
 
 def create(call: Invocation) -> None:
     from slipway.api.kubeadm.v1beta4 import BootstrapToken
-    from slipway.api.kubeadm.validation import refuse_mixed_arguments
+    from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
     from slipway.cli.session import node_context
     from slipway.node import kubeconfigs
     from slipway.node.init import joincommand

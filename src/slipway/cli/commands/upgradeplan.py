@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.api.kubeadm.validation import refuse_mixed_arguments
+from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
 from slipway.api.machinery.errors import OperatorError, UsageError
 from slipway.api.machinery.version import Version
 from slipway.cli.fields import config_text

@@ -31,7 +31,7 @@ def run(call: Invocation) -> None:
 
         sys.stdout.write(json.dumps(_document(fields), indent=2) + "\n")
     elif output == "yaml":
-        from slipway.api.machinery import goyaml
+        from slipway.api.machinery.yaml import goyaml
 
         sys.stdout.write(goyaml.dump(_document(fields)) + "\n")
     else:

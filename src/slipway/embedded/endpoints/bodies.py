@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.embedded import errors, fielderrors
 from slipway.embedded.endpoints import protobuf
 

@@ -76,7 +76,7 @@ class Shape:
 
     def answer(self, body: bytes, code: int = 200, warnings: list[str] | None = None) -> web.Response:
         if self._yaml:
-            from slipway.api.machinery import yamlwrite
+            from slipway.api.machinery.yaml import write as yamlwrite
 
             return response(yamlwrite.dump(msgspec.json.decode(body)).encode(), code, warnings or [], YAML)
         return response(body, code, warnings or [])

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.machinery import gotypes, jsonpatch, strategicmerge
+from slipway.api.machinery import gotypes
 from slipway.api.machinery.goscalars import SCALARS, GoType
+from slipway.api.machinery.patches import jsonpatch, strategicmerge
 from slipway.embedded import errors
 from slipway.embedded.registry import types
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
-from slipway.api.machinery import jsonpatch
+from slipway.api.machinery.patches import jsonpatch
 from slipway.embedded import errors
 from slipway.embedded.storage import selectors
 from slipway.embedded.webhooks.client import WebhookCallError

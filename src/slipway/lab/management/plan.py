@@ -9,9 +9,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml import goyaml
 from slipway.api.releases import NEWEST, release_for
 from slipway.host.real import RealHost
 from slipway.kube import kubeconfig

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from slipway.api.machinery import gotypes, goyaml
+from slipway.api.machinery import gotypes
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

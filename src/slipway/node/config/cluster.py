@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from slipway.api.kubeadm import documents, migrate
 from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.kubeadm.internal import Taint
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
 from slipway.kube import kubeconfig
 from slipway.kube.connection import from_kubeconfig

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4, validation
-from slipway.api.machinery import goyaml, strict
+from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4
+from slipway.api.kubeadm.validation import rules
+from slipway.api.machinery import strict
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yaml import goyaml
 from slipway.node.config import load, version
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def validate(text: str, host: Host, warn: Warn, *, source: str = "", allow_depre
         load.complete_reset(reset, host, warn, skip_cri_detection=True)
     if "UpgradeConfiguration" in kinds and (release.upgrade_configuration_checked or not version.acts_as_one_release(host.environment)):
         upgrade = load.read(split, internal.UpgradeConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
-        load.refuse(validation.validate_upgrade(upgrade))
+        load.refuse(rules.validate_upgrade(upgrade))
     return release
 
 

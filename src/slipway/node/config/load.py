@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4, validation
+from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4
+from slipway.api.kubeadm.validation import rules
 from slipway.api.machinery import strict
 from slipway.api.machinery.errors import ConfigurationError, ValidationError
 from slipway.api.machinery.fieldpath import FieldError, aggregate
@@ -107,7 +108,7 @@ def load_upgrade(
         config = read(
             split, internal.UpgradeConfiguration, release, problems_are_errors=False, warn=progress.warn, deprecated=progress.warn
         )
-    refuse(validation.validate_upgrade(config))
+    refuse(rules.validate_upgrade(config))
     if text is not None:
         _lay_over(config, overrides)
     # Of the four commands only the one that is run looks at its checks.
@@ -144,7 +145,7 @@ def _lay_over(config: Object, overrides: Overrides) -> None:
 def _settle_ignored(config: Object, *paths: str) -> None:
     """The names of checks to ignore are read without regard to case, and 'all' stands alone."""
     for path in paths:
-        _set(config, path, validation.ignored_preflight_errors((), _get(config, path)))
+        _set(config, path, rules.ignored_preflight_errors((), _get(config, path)))
 
 
 def _is_cluster_field(path: str) -> bool:
@@ -256,18 +257,18 @@ def complete_init(
     release = dynamicdefaults.fill_init(config, release, host, warn, skip_cri_detection=skip_cri_detection)
     if default_components or config.cluster.component_configs:
         dynamicdefaults.fill_components(config, release, host, warn)
-    refuse(validation.validate_init(config, release, warn))
+    refuse(rules.validate_init(config, release, warn))
     return release
 
 
 def complete_join(config: internal.JoinConfiguration, host: Host, warn: Warn, *, skip_cri_detection: bool) -> None:
     dynamicdefaults.fill_join(config, host, warn, skip_cri_detection=skip_cri_detection)
-    refuse(validation.validate_join(config, host.exists))
+    refuse(rules.validate_join(config, host.exists))
 
 
 def complete_reset(config: internal.ResetConfiguration, host: Host, warn: Warn, *, skip_cri_detection: bool) -> None:
     config.cri_socket = dynamicdefaults.cri_socket(config.cri_socket, host, warn, skip_detection=skip_cri_detection)
-    refuse(validation.validate_reset(config))
+    refuse(rules.validate_reset(config))
 
 
 def refuse(errors: list[FieldError]) -> None:

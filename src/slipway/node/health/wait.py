@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api import components
 from slipway.api.kubeadm.addresses import join_host_port
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
 from slipway.node import paths
 from slipway.node.cluster import live

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.credentials import tokens
 from slipway.kube import kubeconfig as kubeconfigfile
 from slipway.node import addons, dryrun, imagepull, paths

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from slipway.api import components
 from slipway.api.kubeadm.internal import Arg, Taint
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.kube import kubeconfig
 from slipway.node import paths
 from slipway.node.kubelet import service

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.kubeadm.internal import Arg, ClusterConfiguration, ControlPlaneComponent
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 from slipway.node import paths
 from slipway.node.staticpods import patches, rootless
 from slipway.node.staticpods import pod as componentpod

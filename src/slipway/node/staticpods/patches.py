@@ -13,8 +13,10 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from slipway.api.machinery import gotypes, goyaml, jsonpatch, strategicmerge
+from slipway.api.machinery import gotypes
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
+from slipway.api.machinery.patches import jsonpatch, strategicmerge
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
 from slipway.node import paths
 from slipway.node.etcd import membership

@@ -8,8 +8,8 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.node.staticpods import components
 
 if TYPE_CHECKING:

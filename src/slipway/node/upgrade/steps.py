@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.kubeadm import defaults
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
 from slipway.kube import kubeconfig as kubeconfigfile
 from slipway.node import addons, dryrun, paths

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.api.machinery.jsonpatch import equal
+from slipway.api.machinery.patches.jsonpatch import equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import tls
+from slipway.credentials import tls
 from slipway.runtime import logs
 from slipway.runtime.webhook import admission, certificates, conversion
 

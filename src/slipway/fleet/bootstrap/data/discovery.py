@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
-from slipway.api.machinery import yamlwrite
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import write as yamlwrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ import re
 from typing import NamedTuple
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.api.machinery.goyaml import dump
 from slipway.api.machinery.version import Version
+from slipway.api.machinery.yaml.goyaml import dump
 from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
 from slipway.fleet.bootstrap.kubeadm.parts import JSON, Source, filled
 

@@ -11,9 +11,9 @@ import binascii
 import re
 from typing import Any
 
-from slipway.api.machinery import yamlnodes
 from slipway.api.machinery.fieldpath import quoted
-from slipway.api.machinery.yamlscalar import is_timestamp
+from slipway.api.machinery.yaml import nodes as yamlnodes
+from slipway.api.machinery.yaml.scalar import is_timestamp
 from slipway.fleet.bootstrap.ignition.clc.gostructs import Struct, element, is_pointer, is_slice
 
 _PREFIX = "tag:yaml.org,2002:"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import goyaml, jsonpatch
+from slipway.api.machinery.patches import jsonpatch
+from slipway.api.machinery.yaml import goyaml
 
 GOLDEN = Path(__file__).parents[2] / "golden/patches"
 NEWEST = "v1.36.3"

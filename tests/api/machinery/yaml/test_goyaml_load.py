@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import goyaml
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yaml import goyaml
 
 GOLDEN = Path(__file__).parents[2] / "golden/yaml/load.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.api.kubeadm.addresses import parse_cidrs, parse_ip
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, ComponentConfig, NodeRegistrationOptions
-from slipway.api.machinery import gotypes, goyaml
+from slipway.api.machinery import gotypes
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from slipway.api.kubeadm.internal import Networking
-    from slipway.api.machinery.goyaml import Document
     from slipway.api.machinery.strict import Problem
+    from slipway.api.machinery.yaml.goyaml import Document
     from slipway.api.releases import Release
 
 HASH_ANNOTATION = "kubeadm.kubernetes.io/component-config.hash"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.api.machinery.yamlnodes import Node, YAMLProblem, compose
-from slipway.api.machinery.yamlscalar import MERGE, STR, Scalar, TagError, format_float, json_number, resolve, resolve_tagged
-from slipway.api.machinery.yamlwrite import dump
+from slipway.api.machinery.yaml.nodes import Node, YAMLProblem, compose
+from slipway.api.machinery.yaml.scalar import MERGE, STR, Scalar, TagError, format_float, json_number, resolve, resolve_tagged
+from slipway.api.machinery.yaml.write import dump
 
 __all__ = ["Document", "Path", "dump", "load"]
 

@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
-from slipway.api.machinery.yamlscalar import format_float, json_number, needs_quotes
+from slipway.api.machinery.yaml.scalar import format_float, json_number, needs_quotes
 
 _WIDTH = 80
 _SIMPLE_KEY_BYTES = 128

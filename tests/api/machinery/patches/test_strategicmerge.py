@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from slipway.api.machinery import goyaml, strategicmerge
-from slipway.api.machinery.jsonpatch import PatchError
+from slipway.api.machinery.patches import strategicmerge
+from slipway.api.machinery.patches.jsonpatch import PatchError
+from slipway.api.machinery.yaml import goyaml
 
 RELEASES = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 CASES = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm import defaults, internal
 from slipway.api.kubeadm.addresses import parse_ip, split_host_port
-from slipway.api.kubeadm.validation_formats import (
+from slipway.api.kubeadm.validation.formats import (
     dns_subdomain_faults,
     group_fault,
     hex_fault,

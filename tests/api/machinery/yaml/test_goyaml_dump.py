@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.api.machinery import goyaml
+from slipway.api.machinery.yaml import goyaml
 
 GOLDEN = Path(__file__).parents[2] / "golden/yaml/dump.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["cases"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery import gotypes
 from slipway.api.machinery.goscalars import GoType, json_word
-from slipway.api.machinery.jsonpatch import PatchError
+from slipway.api.machinery.patches.jsonpatch import PatchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

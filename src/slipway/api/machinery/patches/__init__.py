@@ -1,0 +1,1 @@
+"""Patches of JSON documents: JSON patch, and the strategic merge of Kubernetes."""
