@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509 as library
 from cryptography.hazmat.primitives.asymmetric import rsa
+from kube import authorities
 
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import keys, x509
 from slipway.credentials.profile import CLIENT_AUTH, SERVER_AUTH, Profile
+from slipway.node.cluster.imagined import CA_CERTIFICATE
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 999_999, tzinfo=UTC)
 CLIENT = Profile(common_name="client", usages=(CLIENT_AUTH,))
@@ -122,3 +126,24 @@ def test_what_is_not_pem_is_no_certificate() -> None:
         x509.parse(b"nonsense")
     with pytest.raises(ValueError, match="parsing"):
         x509.parse(b"-----BEGIN CERTIFICATE-----\nbm9uc2Vuc2U=\n-----END CERTIFICATE-----\n")
+
+
+def test_a_pin_is_the_hash_of_the_public_key() -> None:
+    # discovery/token/token.go names the pin of this certificate.
+    assert x509.public_key_pins(CA_CERTIFICATE.encode()) == ["sha256:3b793efefe27a19f93b0fbe6e637e9c41d0dde8a377d6ab1c0f656bf1136dd8a"]
+
+
+def test_every_certificate_of_a_bundle_has_a_pin() -> None:
+    assert len(x509.public_key_pins(CA_CERTIFICATE.encode() * 2)) == 2
+
+
+def test_what_is_no_certificate_has_no_pin() -> None:
+    with pytest.raises(ValueError, match="does not contain any valid"):
+        x509.public_key_pins(b"nothing")
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_a_ca_of_cluster_api_with_the_serial_number_zero_has_a_pin_without_a_warning() -> None:
+    program = "import sys; from slipway.credentials import x509; print(x509.public_key_pins(sys.stdin.buffer.read())[0][:7])"
+    done = subprocess.run([sys.executable, "-c", program], input=authorities.cluster_api().trusted, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"sha256:\n", b"")

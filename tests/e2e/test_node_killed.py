@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from e2e.nodes import IGNORED, OURS, Nodes, nodes, real_hosts
 
-from slipway.node.init import phases as init
-from slipway.node.join import phases as join
-from slipway.node.upgrade import phases as upgrade
+from slipway.node import init, join, upgrade
 from slipway.node.workflow import Phase, walk
 
 pytestmark = real_hosts

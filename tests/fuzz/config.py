@@ -13,8 +13,15 @@ from slipway.host.real import RealHost
 from slipway.node.config import documents
 
 _GOLDEN = Path(__file__).parents[1] / "golden"
+
+
 # A machine without files: what it is told must not depend on where it runs.
-_HOST = RealHost("/nonexistent", environment={})
+class _Offline(RealHost):
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        return f"v{_RELEASE.version}".encode()
+
+
+_HOST = _Offline("/nonexistent", environment={})
 _RELEASE = release_for(NEWEST)
 # Every kind of value that has a form of its own.
 _FORMS = b"""\
@@ -105,7 +112,7 @@ def _migrate(text: str) -> None:
 
 
 def _migrate_as_kubeadm(text: str) -> None:
-    documents.migrate_as_kubeadm(text, _RELEASE, _HOST, source="kubeadm.yaml", fetch=lambda url: f"v{_RELEASE.version}")
+    documents.migrate_as_kubeadm(text, _RELEASE, _HOST, source="kubeadm.yaml")
 
 
 def _ignore(warning: str) -> None:

@@ -57,6 +57,11 @@ class Machine(RealHost):
             raise answer
         return answer
 
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        if url not in self.answers:
+            raise OSError("network is unreachable")
+        return self.fetch(url)
+
     def resolve(self, name: str) -> list[str]:
         if name != "known":
             raise OSError("Name or service not known")

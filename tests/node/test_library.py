@@ -7,6 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from slipway.node.init import InitResult
+from slipway.node.join import JoinResult
+from slipway.node.reset import ResetResult
+from slipway.node.upgrade import UpgradeResult
+
 DOCUMENT = Path(__file__).parents[2] / "docs/library.md"
 
 
@@ -22,9 +30,9 @@ def test_the_documented_example_runs(tmp_path: Path) -> None:
     assert any(line.startswith("certs/ca: ") for line in phases)
 
 
-def test_the_documented_fields_are_those_of_the_result() -> None:
-    from slipway.node.init.phases import InitResult
-
-    section = DOCUMENT.read_text().partition("## The result")[2].partition("## Options")[0]
-    documented = [name for row in re.findall(r"^\| (`.*?) \|", section, re.M) for name in re.findall(r"`(\w+)`", row)]
-    assert documented == list(InitResult.__struct_fields__)
+@pytest.mark.parametrize("result", [InitResult, JoinResult, UpgradeResult, ResetResult])
+def test_the_documented_fields_are_those_of_the_result(result: type[msgspec.Struct]) -> None:
+    table = re.search(rf"returns an? `{result.__name__}`:\n\n((?:\|.*\n)+)", DOCUMENT.read_text())
+    assert table is not None
+    documented = [name for row in re.findall(r"^\| (`.*?) \|", table[1], re.M) for name in re.findall(r"`(\w+)`", row)]
+    assert documented == list(result.__struct_fields__)

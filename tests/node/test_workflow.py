@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import subprocess
+import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import workflow
+from slipway.node import init, join, reset, upgrade, workflow
 from slipway.node.workflow import Phase
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from node.conftest import Lines
 
 pytestmark = pytest.mark.upstream_table
@@ -62,7 +67,11 @@ def test_a_failure_ends_the_run_and_names_the_phase(lines: Lines) -> None:
     def fail(log: Log) -> None:
         raise OperatorError("no such luck")
 
-    tree = (step("first"), Phase(name="group", short="", phases=(Phase(name="second", short="", run=fail),)), step("third"))
+    tree: tuple[Phase[Log], ...] = (
+        step("first"),
+        Phase(name="group", short="", phases=(Phase(name="second", short="", run=fail),)),
+        step("third"),
+    )
     log: Log = []
     with pytest.raises(OperatorError, match=r"^error execution phase group/second: no such luck$"):
         workflow.execute(tree, log, lines)
@@ -82,7 +91,11 @@ def test_a_phase_that_does_not_apply_is_reported_and_not_run(lines: Lines) -> No
     assert [(event.event, event.reason) for event in lines.events] == [("skipped", "nothing to do")]
 
 
-NEEDY = (step("one"), step("two"), Phase(name="three", short="", run=partial(_record, "three"), needs=("one", "two")))
+NEEDY: tuple[Phase[Log], ...] = (
+    step("one"),
+    step("two"),
+    Phase(name="three", short="", run=partial(_record, "three"), needs=("one", "two")),
+)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +112,40 @@ def test_what_a_skipped_phase_needs_may_be_skipped_too(lines: Lines) -> None:
     log: Log = []
     workflow.execute(NEEDY, log, lines, skip=("one", "three"))
     assert log == ["two"]
+
+
+@pytest.mark.parametrize(("dry_run", "expected"), [(False, ["one", "two"]), (True, ["would one", "two"])])
+def test_a_dry_run_does_what_a_phase_would_do(dry_run: bool, expected: list[str], lines: Lines) -> None:
+    tree: tuple[Phase[Log], ...] = (
+        Phase(name="one", short="", run=partial(_record, "one"), would=partial(_record, "would one")),
+        step("two"),
+    )
+    log: Log = []
+    workflow.execute(tree, log, lines, dry_run=dry_run)
+    assert log == expected
+
+
+@pytest.mark.parametrize(
+    ("package", "tree"),
+    [
+        (init, init.PHASES),
+        (join, join.PHASES),
+        (reset, reset.PHASES),
+        (upgrade, upgrade.APPLY_PHASES),
+        (upgrade, upgrade.NODE_PHASES),
+    ],
+)
+def test_every_function_that_a_phase_names_is_there(package: ModuleType, tree: tuple[Phase[Any], ...]) -> None:
+    for item in workflow.walk(tree):
+        for named in (item.phase.run, item.phase.would, item.phase.applies):
+            if named is not None:
+                taken = len(inspect.signature(workflow.function(named, package.__name__)).parameters)
+                assert taken == (1 if named is item.phase.applies else len(item.phase.given) + 1), item.path
+
+
+@pytest.mark.parametrize("name", ["init", "join", "reset", "upgrade"])
+def test_a_tree_is_read_without_what_is_behind_it(name: str) -> None:
+    program = f"import sys, slipway.node.{name}; print(*(each for each in sys.modules if each.startswith('slipway.node')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    own = {f"slipway.node.{name}{part}" for part in ("", ".options", ".phases", ".result")}
+    assert set(done.stdout.split()) <= {"slipway.node", "slipway.node.paths", "slipway.node.workflow", *own}

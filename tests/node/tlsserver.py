@@ -17,6 +17,7 @@ from support.tlsserver import Server, authority, json_answer, leaf
 
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
+from slipway.credentials import x509 as credentials
 from slipway.workload import clusterinfo
 
 NOW, DAY = tlsserver.NOW, timedelta(days=1)
@@ -39,7 +40,7 @@ class Authority:
 
     @property
     def pin(self) -> str:
-        return clusterinfo.public_key_pins(self.pem)[0]
+        return credentials.public_key_pins(self.pem)[0]
 
     def server_pem(self, period: tuple[timedelta, timedelta] = (-DAY, DAY), name: str = "kube-apiserver") -> bytes:
         """A certificate for 127.0.0.1 with its key; the period is told from now."""

@@ -12,7 +12,7 @@ from node.conftest import VERSIONS
 from slipway.api import components
 from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, Networking, NodeRegistrationOptions
 from slipway.node.cluster.dryrun import as_printed
-from slipway.workload import kubeproxy
+from slipway.workload import arguments, kubeproxy
 
 if TYPE_CHECKING:
     from node.conftest import MakeContext
@@ -41,7 +41,7 @@ def cluster(version: str = "v1.36.3", endpoint: str = "") -> ClusterConfiguratio
 @pytest.mark.parametrize("version", VERSIONS)
 def test_configuration_and_daemon_set_are_those_of_the_real_kubeadm(version: str, make_context: MakeContext) -> None:
     ctx = defaulted(make_context(cluster(version), endpoint=ENDPOINT, version=version))
-    for manifest in (kubeproxy.config_map(ctx), kubeproxy.daemon_set(ctx)):
+    for manifest in (kubeproxy.config_map(ctx.config, ctx.release), kubeproxy.daemon_set(ctx.config.cluster)):
         assert recorded.as_text(as_printed(manifest, ctx.release)) == recorded.objects(version)[manifest["kind"], "kube-proxy"]
 
 
@@ -51,18 +51,18 @@ def test_configuration_and_daemon_set_are_those_of_the_real_kubeadm(version: str
 )
 def test_it_reaches_the_control_plane_by_its_endpoint(endpoint: str, server: str, make_context: MakeContext) -> None:
     ctx = defaulted(make_context(cluster(endpoint=endpoint), endpoint=ENDPOINT))
-    kubeconfig = yaml.safe_load(kubeproxy.config_map(ctx)["data"]["kubeconfig.conf"])
+    kubeconfig = yaml.safe_load(kubeproxy.config_map(ctx.config, ctx.release)["data"]["kubeconfig.conf"])
     assert [entry["cluster"]["server"] for entry in kubeconfig["clusters"]] == [server]
 
 
 def test_a_users_own_configuration_has_no_hash(make_context: MakeContext) -> None:
     ctx = defaulted(make_context(cluster(), endpoint=ENDPOINT))
-    assert "annotations" in kubeproxy.config_map(ctx)["metadata"]
+    assert "annotations" in kubeproxy.config_map(ctx.config, ctx.release)["metadata"]
     ctx.config.cluster.component_configs[kubeproxy.GROUP].user_supplied = True
-    assert "annotations" not in kubeproxy.config_map(ctx)["metadata"]
+    assert "annotations" not in kubeproxy.config_map(ctx.config, ctx.release)["metadata"]
 
 
-def test_proxies_of_the_environment_go_to_the_container(make_context: MakeContext) -> None:
-    ctx = make_context(cluster(), endpoint=ENDPOINT, environment={"NO_PROXY": "10.0.0.0/8", "HTTPS_PROXY": "http://p:1", "PATH": "/bin"})
-    env = kubeproxy.daemon_set(ctx)["spec"]["template"]["spec"]["containers"][0]["env"]
+def test_proxies_go_to_the_container() -> None:
+    found = arguments.proxies({"NO_PROXY": "10.0.0.0/8", "HTTPS_PROXY": "http://p:1", "PATH": "/bin"})
+    env = kubeproxy.daemon_set(cluster(), found)["spec"]["template"]["spec"]["containers"][0]["env"]
     assert [variable["name"] for variable in env] == ["NODE_NAME", "HTTPS_PROXY", "NO_PROXY"]

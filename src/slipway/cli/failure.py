@@ -69,10 +69,10 @@ def _release(call: Invocation) -> Release:
 
     try:
         from slipway.api.kubeadm import documents
-        from slipway.node.config import reading, version
+        from slipway.node.config import load, version
 
         if call.config_text is not None and not version.acts_as_one_release(call.host.environment):
-            return reading.release_of(call.host, documents.split(call.config_text))
+            return load.release_of(call.host, documents.split(call.config_text))
         return version.acting_release(call.host.environment)
     except Exception:
         # What goes wrong here went wrong before, or is less than the error that is told: it must not take its place.

@@ -91,10 +91,14 @@ def config_text(call: Invocation, flag: str = "config") -> str | None:
     return call.config_text
 
 
-def init_overrides(call: Invocation, release: Release, progress: Progress) -> dict[str, object]:
+def init_overrides(call: Invocation, progress: Progress) -> dict[str, object]:
     """What the flags of ``init`` and of its phases set."""
     fields = _fields(call, _INIT)
     if call.changed("feature-gates"):
+        from slipway.node.config import version
+
+        requested = call.text("kubernetes-version") if call.changed("kubernetes-version") else ""
+        release = version.acting_release(call.host.environment, requested)
         fields["featureGates"] = feature_gates(call.text("feature-gates"), release, progress)
     for name, field in _EXTRA_ARGS.items():
         if call.changed(name):

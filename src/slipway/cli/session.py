@@ -1,28 +1,19 @@
-"""What commands that work on a node have in common: where they report to, and the context of one that is set up already."""
+"""What commands that work on a node have in common: the context of one that is set up already."""
 
 from __future__ import annotations
 
-from slipway.api.machinery.errors import OperatorError, UsageError
+from slipway.api.machinery.errors import OperatorError
 from slipway.cli.fields import config_text
-from slipway.host.progress import JsonProgress, Progress, TextProgress
+from slipway.host.progress import TextProgress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
+    from slipway.host.progress import Progress
     from slipway.node.context import NodeContext
 
 # Seconds to wait for a cluster that is only asked for its configuration; kubeadm waits as long.
 _CLUSTER_PATIENCE = 0.35
-
-
-def progress_for(call: Invocation) -> Progress:
-    """Lines for a person, or with ``-o json`` an event a line; sub-commands of phases have no ``-o``."""
-    chosen = call.text("output") if "output" in call.flags else "text"
-    if chosen == "json":
-        return JsonProgress(show_secrets=call.is_on("show-secrets"))
-    if chosen != "text":
-        raise UsageError(f'invalid output format "{chosen}": use text or json')
-    return TextProgress()
 
 
 def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool = True) -> NodeContext:
@@ -30,17 +21,12 @@ def node_context(call: Invocation, fields: dict[str, object], *, look_up: bool =
 
     A command to which the version does not matter spares the look-up of what a label such as stable-1 means.
     """
-    from slipway.node.config import version
-    from slipway.node.config.load import load_init
+    from slipway.node.config import load as configuration
     from slipway.node.context import NodeContext
 
     progress = TextProgress()
-
-    def fetch(url: str) -> str:
-        return version.fetch_label(url) if look_up else f"v{version.acting_release(call.host.environment).version}"
-
-    config, release = load_init(
-        call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, fetch=fetch
+    config, release = configuration.load_init(
+        call.host, config_text(call), fields, progress, source=call.config_path, skip_cri_detection=True, look_up=look_up
     )
     call.release = release
     return NodeContext(config=config, release=release, host=call.host, progress=progress)
@@ -82,10 +68,3 @@ def live_context(call: Invocation, path: str, progress: Progress, prefix: str) -
     progress.say("")
     call.release = release
     return NodeContext(config=config, release=release, host=host, progress=progress)
-
-
-class QuietProgress(TextProgress):
-    """For commands whose output is an object: warnings only."""
-
-    def say(self, text: str) -> None:
-        """Nothing may stand before the object."""

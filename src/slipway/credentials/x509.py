@@ -6,6 +6,7 @@ cryptography, so other modules do it in the functions that need it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import warnings
@@ -103,6 +104,13 @@ def request(profile: Profile, key: PrivateKey) -> x509.CertificateSigningRequest
 
 def pem(item: x509.Certificate | x509.CertificateSigningRequest) -> bytes:
     return item.public_bytes(Encoding.PEM)
+
+
+def public_key_pins(data: bytes) -> list[str]:
+    """``sha256:…`` of the public key of every certificate, as ``--discovery-token-ca-cert-hash`` takes it."""
+    keys = (certificate.public_key() for certificate in parse(data))
+    infos = (key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for key in keys)
+    return [f"sha256:{hashlib.sha256(info).hexdigest()}" for info in infos]
 
 
 def parse(data: bytes) -> list[x509.Certificate]:

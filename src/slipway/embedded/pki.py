@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ssl
-from base64 import b64encode
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from slipway.api.machinery.yaml import write as yamlwrite
 from slipway.credentials import keys, tls, x509
 from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_CA_VALIDITY, DEFAULT_VALIDITY, SERVER_AUTH, Profile
+from slipway.kube import kubeconfig as kubeconfigs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,23 +78,9 @@ def _is_address(host: str) -> bool:
 
 def kubeconfig(connection: Connection, user: str, cluster: str = "embedded") -> str:
     """The connection as a kubeconfig."""
-    from slipway.api.machinery.yaml import write as yamlwrite
-
-    def text(data: bytes) -> str:
-        return b64encode(data).decode()
-
-    who = {"client-certificate-data": text(connection.client_certificate), "client-key-data": text(connection.client_key)}
-    if connection.token:
-        who = {"token": connection.token}
-    server = {"server": connection.server, "certificate-authority-data": text(connection.ca)}
-    return yamlwrite.dump(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": cluster, "cluster": {key: value for key, value in server.items() if value}}],
-            "users": [{"name": user, "user": {key: value for key, value in who.items() if value}}],
-            "contexts": [{"name": f"{user}@{cluster}", "context": {"cluster": cluster, "user": user}}],
-            "current-context": f"{user}@{cluster}",
-            "preferences": {},
-        }
-    )
+    credentials = {"token": connection.token}
+    if not connection.token:
+        given = {"client-certificate-data": connection.client_certificate, "client-key-data": connection.client_key}
+        credentials = {name: kubeconfigs.encoded(data) for name, data in given.items() if data}
+    document = kubeconfigs.document(server=connection.server, cluster=cluster, user=user, ca=connection.ca, credentials=credentials)
+    return yamlwrite.dump({**document, "preferences": {}})

@@ -6,7 +6,6 @@ With a control-plane object the controller of that makes them; without one, the 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from base64 import b64decode, b64encode
 from collections import OrderedDict
@@ -135,16 +134,12 @@ def ca_hashes(certificate: bytes) -> list[str]:
 # The nodes of a cluster all have the same.
 @lru_cache(maxsize=256)
 def _ca_hashes(certificate: bytes) -> tuple[str, ...]:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
     from slipway.credentials import x509
 
     try:
-        certificates = x509.parse(certificate)
+        return tuple(x509.public_key_pins(certificate))
     except ValueError as error:
         raise CertificatesError(f"unable to parse {CA} certificate: {error}") from None
-    keys = (found.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for found in certificates)
-    return tuple(f"sha256:{hashlib.sha256(key).hexdigest()}" for key in keys)
 
 
 class CertificateSecrets:

@@ -5,9 +5,10 @@ The choice is that of apimachinery's util/net, so that a node detects here what 
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.kubeadm.addresses import Address, is_global_unicast
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ _INTERFACES = "/sys/class/net"
 _LOOPBACK = "lo"
 _IFF_UP, _IFF_LOOPBACK, _IFF_POINT_TO_POINT = 0x1, 0x8, 0x10
 
-Address = IPv4Address | IPv6Address
-
 
 class NoDefaultRouteError(OperatorError):
     """The machine has no default route, so no interface is better than another."""
@@ -31,13 +30,6 @@ class Route(NamedTuple):
 
     interface: str
     family: int
-
-
-def is_global_unicast(address: Address) -> bool:
-    """As Go's ``IP.IsGlobalUnicast``: private addresses count, link-local and loopback ones do not."""
-    broadcast = isinstance(address, IPv4Address) and int(address) == 0xFFFFFFFF
-    special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
-    return not (broadcast or special)
 
 
 def default_routes(host: Host) -> list[Route]:

@@ -24,8 +24,6 @@ class DryRunHost:
     ``/etc/kubernetes/pki/etcd/ca.crt`` becomes ``<folder>/etcd/ca.crt``.  What was written in this run is what is read.
     """
 
-    dry_run = True
-
     def __init__(self, host: Host, folder: str, folders: tuple[str, ...]) -> None:
         self._host = host
         self.folder = folder
@@ -39,6 +37,15 @@ class DryRunHost:
             if path == prefix or path.startswith(f"{prefix}/"):
                 return self.folder + path[len(prefix) :]
         return self.folder + path
+
+    def shown(self, path: str) -> str:
+        return self.location(path)
+
+    def keep(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        self.write(path, content, mode)
+
+    def include(self, path: str, mode: int = 0o600) -> None:
+        self.write(path, self.read(path), mode)
 
     def hostname(self) -> str:
         return self._host.hostname()
@@ -67,6 +74,9 @@ class DryRunHost:
 
     def make_dir(self, path: str, mode: int = 0o700) -> None:
         """A folder is made when a file is written into it; an empty one tells nobody anything."""
+
+    def give(self, path: str, user: int, group: int, mode: int | None = None) -> None:
+        """The files of a dry run stay with whoever asked for it."""
 
     def remove(self, path: str) -> None:
         redirected = self.location(path)
@@ -111,6 +121,9 @@ class DryRunHost:
 
     def fetch(self, url: str, *, ca: str = "", identity: tuple[str, str] | None = None, timeout: float = 10.0) -> bytes:
         return self._host.fetch(url, ca=ca, identity=identity, timeout=timeout)
+
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        return self._host.fetch_public(url, timeout=timeout)
 
     def container_runtime(self, socket: str) -> ContainerRuntime:
         """To be read from: a dry run pulls and removes nothing."""

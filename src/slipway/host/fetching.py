@@ -1,4 +1,4 @@
-"""One GET over HTTP or HTTPS, with the trust and the identity of files."""
+"""One GET over HTTP or HTTPS: with the trust and the identity of files, or of what anybody may read."""
 
 from __future__ import annotations
 
@@ -32,3 +32,35 @@ def fetch(url: str, *, ca: str, identity: tuple[str, str] | None, timeout: float
         raise OSError(f"no answer in HTTP: {error!r}") from error
     finally:
         connection.close()
+
+
+def fetch_public(url: str, *, timeout: float, limit: int = 4096) -> bytes:
+    """What is at an address of the internet, through the proxies of the environment and over redirects; OSError where nothing is.
+
+    The question is asked on a thread of its own, which is left behind where it takes too long: nothing else limits the time
+    in which a name is looked up.
+    """
+    from threading import Thread
+    from urllib.error import URLError
+    from urllib.request import urlopen
+
+    from slipway.credentials import tls
+
+    answers: list[bytes | Exception] = []
+
+    def ask() -> None:
+        try:
+            with urlopen(url, timeout=timeout, context=tls.trusting()) as answer:
+                answers.append(answer.read(limit))
+        except (OSError, ValueError) as error:
+            answers.append(error)
+
+    asking = Thread(target=ask, name="release server", daemon=True)
+    asking.start()
+    asking.join(timeout)
+    if not answers:
+        raise OSError(f"no answer within {timeout:.0f}s")
+    found = answers[0]
+    if isinstance(found, bytes):
+        return found
+    raise OSError(str(found.reason if isinstance(found, URLError) else found)) from found

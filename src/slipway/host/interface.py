@@ -28,10 +28,19 @@ class Host(Protocol):
     """A machine, as far as phases need to know.  Paths are absolute and seen from the machine's own root."""
 
     @property
-    def dry_run(self) -> bool: ...
-
-    @property
     def environment(self) -> Mapping[str, str]: ...
+
+    def shown(self, path: str) -> str:
+        """How a path is told to a person: as it is, and in a dry run where the file really goes."""
+
+    def keep(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        """Write a file unless it has that content: who watches it, or looks at its age, learns nothing from a repetition.
+
+        A dry run writes it in any case, so that it is among the files of the run.
+        """
+
+    def include(self, path: str, mode: int = 0o600) -> None:
+        """Have a file of the machine among those of this run: a dry run copies it to where it writes."""
 
     def hostname(self) -> str:
         """The name that the kernel has, as it is."""
@@ -61,6 +70,9 @@ class Host(Protocol):
 
     def make_dir(self, path: str, mode: int = 0o700) -> None:
         """Make a folder; those in between have the same mode."""
+
+    def give(self, path: str, user: int, group: int, mode: int | None = None) -> None:
+        """Make a file somebody else's, with a mode; without one, a folder and all that is in it.  OSError where that cannot be done."""
 
     def remove(self, path: str) -> None:
         """Remove a file or a whole folder; nothing happens where there is none."""
@@ -100,6 +112,9 @@ class Host(Protocol):
 
     def location(self, path: str) -> str:
         """Where ``path`` is written for real, to be shown to the operator."""
+
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        """What anybody may read from the internet, a few kilobytes of it; OSError says why there is nothing."""
 
     def container_runtime(self, socket: str) -> ContainerRuntime:
         """A client of the runtime that listens on a socket such as ``unix:///run/containerd/containerd.sock``."""

@@ -117,3 +117,23 @@ class JsonProgress:
     def _emit(self, fields: dict[str, object]) -> None:
         self._out.write(msgspec.json.encode(fields).decode() + "\n")
         self._out.flush()
+
+
+class WarningsOnly:
+    """Passes on what is odd, and tells nothing else; without somebody to tell it to, nothing at all."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._progress = progress
+
+    def say(self, text: str) -> None:
+        """What is done is of no interest here."""
+
+    def warn(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.warn(text)
+
+    def show(self, text: str) -> None:
+        """Nothing may stand before an object on standard output."""
+
+    def phase(self, event: PhaseEvent) -> None:
+        """Nor do phases matter."""

@@ -27,8 +27,6 @@ UNMOUNT_FLAGS = {"MNT_FORCE": 1, "MNT_DETACH": 2, "MNT_EXPIRE": 4, "UMOUNT_NOFOL
 class RealHost:
     """The machine itself; ``root`` stands for its ``/`` where ``--rootfs`` was given."""
 
-    dry_run = False
-
     def __init__(self, root: str = "/", environment: Mapping[str, str] | None = None) -> None:
         self._root = root.rstrip("/")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
@@ -46,6 +44,20 @@ class RealHost:
         if not followed.startswith(f"{root}/"):
             raise PermissionError(errno.EPERM, f"it is a link to {followed}, which is not under {self._root}", target)
         return followed
+
+    def shown(self, path: str) -> str:
+        return path
+
+    def keep(self, path: str, content: bytes, mode: int = 0o600) -> None:
+        try:
+            if self.read(path) == content:
+                return
+        except FileNotFoundError:
+            pass
+        self.write(path, content, mode)
+
+    def include(self, path: str, mode: int = 0o600) -> None:
+        """It is where the run looks for it."""
 
     def hostname(self) -> str:
         return os.uname().nodename
@@ -96,6 +108,16 @@ class RealHost:
 
     def make_dir(self, path: str, mode: int = _FOLDER_MODE) -> None:
         _make_dirs(self.location(path), mode)
+
+    def give(self, path: str, user: int, group: int, mode: int | None = None) -> None:
+        target = self.location(path)
+        os.chown(target, user, group)
+        if mode is not None:
+            os.chmod(target, mode)
+            return
+        for folder, folders, files in os.walk(target):
+            for name in (*folders, *files):
+                os.lchown(os.path.join(folder, name), user, group)
 
     def remove(self, path: str) -> None:
         target = self.location(path)
@@ -178,6 +200,11 @@ class RealHost:
 
         mine = (self.location(identity[0]), self.location(identity[1])) if identity is not None else None
         return fetching.fetch(url, ca=self.location(ca) if ca else "", identity=mine, timeout=timeout)
+
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        from slipway.host import fetching
+
+        return fetching.fetch_public(url, timeout=timeout)
 
     def container_runtime(self, socket: str) -> ContainerRuntime:
         from slipway.host.cri.client import ContainerRuntime

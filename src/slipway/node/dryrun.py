@@ -46,9 +46,8 @@ def show_files(ctx: NodeContext, *, control_plane: bool) -> None:
 
 
 def show_etcd(ctx: NodeContext) -> None:
-    """etcd's manifest is shown as soon as it is written; nothing where the run is real."""
-    if ctx.host.dry_run:
-        show_file(ctx, f"{paths.MANIFESTS_DIR}/etcd.yaml")
+    """etcd's manifest is shown as soon as it is written."""
+    show_file(ctx, f"{paths.MANIFESTS_DIR}/etcd.yaml")
 
 
 def show_file(ctx: NodeContext, path: str) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.host.cri.client import ContainerRuntimeError
 from slipway.node.preflight import check
 from slipway.node.preflight.check import Findings
+from slipway.workload import images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -39,8 +41,6 @@ def pull_in_preflight(
     ctx: NodeContext, ignored: Collection[str], *, policy: str | None = None, serial: bool | None = None, tag: str = "[preflight]"
 ) -> None:
     """Pull what a control plane needs."""
-    from slipway.workload import images
-
     cluster, release = ctx.config.cluster, ctx.release
     pause = images.pause(cluster, release)
     pull_all(ctx, images.required(cluster, release), sandbox_image=pause, ignored=ignored, policy=policy, serial=serial, tag=tag)
@@ -75,8 +75,6 @@ def pull_all(
 
 
 def _pull(ctx: NodeContext, images: Sequence[str], sandbox_image: str, policy: str, serial: bool, tag: str) -> Findings:
-    from slipway.host.cri.client import ContainerRuntimeError
-
     try:
         with ctx.host.container_runtime(ctx.config.node_registration.cri_socket) as runtime:
             used = runtime.sandbox_image()
@@ -143,8 +141,6 @@ def pulls(
 
 def _one(runtime: ContainerRuntime, image: str, if_not_present: bool, warn: Warn) -> Pull:
     from time import monotonic
-
-    from slipway.host.cri.client import ContainerRuntimeError
 
     begun = monotonic()
     problem = ""

@@ -6,7 +6,7 @@ A file that is there already is reused if it trusts the cluster's CA, and refuse
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from slipway.api.machinery.duration import Duration
     from slipway.api.releases import Release
     from slipway.credentials.x509 import Authority
+    from slipway.host.interface import Host
     from slipway.node.context import NodeContext
+
+
+class Destination(NamedTuple):
+    """A cluster, as a kubeconfig names it."""
+
+    server: str
+    ca: bytes
 
 
 class KubeconfigSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +110,7 @@ def server(spec: KubeconfigSpec, config: InitConfiguration, release: Release) ->
 
 
 def announce_folder(ctx: NodeContext, directory: str = paths.KUBERNETES_DIR) -> None:
-    ctx.progress.say(f'[kubeconfig] Using kubeconfig folder "{_shown(ctx, directory)}"')
+    ctx.progress.say(f'[kubeconfig] Using kubeconfig folder "{ctx.host.shown(directory)}"')
 
 
 def missing(ctx: NodeContext, names: Iterable[str], directory: str = paths.KUBERNETES_DIR) -> int:
@@ -118,8 +126,7 @@ def ensure(ctx: NodeContext, name: str, directory: str = paths.KUBERNETES_DIR) -
     path = posixpath.join(directory, spec.file_name)
     if store.is_keyless(ctx, "ca"):
         ctx.progress.say(f"[kubeconfig] External CA mode: Using user provided {spec.file_name}")
-        if ctx.host.dry_run:
-            ctx.host.write(path, _read(ctx, path))
+        ctx.host.include(path)
         return
     _ensure(ctx, spec, path, server(spec, ctx.config, ctx.release))
 
@@ -150,6 +157,25 @@ def validate_external_ca(ctx: NodeContext, directory: str = paths.KUBERNETES_DIR
             _check_existing(ctx, posixpath.join(directory, spec.file_name), chain, expected)
         except OperatorError as error:
             raise OperatorError(f"the {spec.file_name} file does not exists or it is not valid: {error.message}") from error
+
+
+def leads_to(host: Host, path: str) -> Destination:
+    """Where the current context of a kubeconfig leads."""
+    try:
+        config = kubeconfig.load(host.read(path), path)
+    except OSError as error:
+        raise OperatorError(f"failed to load the kubeconfig {host.location(path)}: {error.strerror or error}") from error
+    context = kubeconfig.named(config, "context", config.get("current-context") or "") or {}
+    cluster = kubeconfig.named(config, "cluster", context.get("cluster") or "")
+    if cluster is None:
+        raise OperatorError(f"malformed kubeconfig file: {path}: its current context leads to no cluster")
+    ca = kubeconfig.decoded(cluster.get("certificate-authority-data"), f"certificate-authority-data of {path}")
+    return Destination(str(cluster.get("server", "")), ca)
+
+
+def require(host: Host, path: str) -> None:
+    """A kubeconfig that an earlier phase wrote must be there and lead to a cluster; OperatorError says what is wrong."""
+    leads_to(host, path)
 
 
 def user(
@@ -183,7 +209,7 @@ def _ensure(ctx: NodeContext, spec: KubeconfigSpec, path: str, url: str) -> None
     _warn_about_port(ctx)
     if ctx.host.exists(path):
         _check_existing(ctx, path, [authority.certificate], url)
-        ctx.progress.say(f'[kubeconfig] Using existing kubeconfig file: "{_shown(ctx, path)}"')
+        ctx.progress.say(f'[kubeconfig] Using existing kubeconfig file: "{ctx.host.shown(path)}"')
         return
     wanted = profile(spec, ctx.config)
     validity = ctx.config.cluster.certificate_validity_period or DEFAULT_VALIDITY
@@ -271,7 +297,3 @@ def _read(ctx: NodeContext, path: str) -> bytes:
 def _warn_about_port(ctx: NodeContext) -> None:
     if endpoints.overrides_bind_port(ctx.config):
         ctx.warn_once("[endpoint] WARNING: port specified in controlPlaneEndpoint overrides bindPort in the controlplane address")
-
-
-def _shown(ctx: NodeContext, path: str) -> str:
-    return ctx.host.location(path) if ctx.host.dry_run else path

@@ -1,13 +1,14 @@
 """Phases are data: one tree a command gives its sub-commands, ``--skip-phases``, help, progress and the event stream.
 
-A phase is a name, one line of what it does, a condition and a function of the run's state.  This module knows how to
+A phase is a name, one line of what it does, a condition and a function of the run's state.  Functions are named as text and
+imported when their phase runs, so that help and completion read a tree without what is behind it.  This module knows how to
 walk a tree; what the phases do is said where the trees are (init, join, reset, upgrade).
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -21,12 +22,19 @@ State = TypeVar("State")
 
 
 class Phase(msgspec.Struct, Generic[State], frozen=True, kw_only=True):
-    """A step of a workflow, or a group of steps."""
+    """A step of a workflow, or a group of steps.
+
+    ``run``, ``would`` and ``applies`` are functions, or their names in the package of the workflow: ``steps:certificate``.
+    """
 
     name: str
     short: str
-    run: Callable[[State], None] | None = None
-    applies: Callable[[State], bool] | None = None
+    run: Callable[..., None] | str | None = None
+    would: Callable[..., None] | str | None = None
+    """What a dry run does in place of ``run``; the same where the host and the cluster of a dry run make the difference."""
+    given: tuple[str, ...] = ()
+    """What ``run`` and ``would`` get before the state of the run, such as the name of a certificate."""
+    applies: Callable[[State], bool] | str | None = None
     """Whether the phase has anything to do; a phase that does not apply is reported as skipped."""
     phases: tuple[Phase[State], ...] = ()
     aliases: tuple[str, ...] = ()
@@ -70,28 +78,65 @@ def selected(phases: Iterable[Phase[State]], *, only: str = "", skip: Iterable[s
     return run
 
 
-def execute(phases: Iterable[Phase[State]], state: State, progress: Progress, *, only: str = "", skip: Iterable[str] = ()) -> None:
-    """Run the selected phases in order; the first failure ends the run and names the phase."""
+def execute(
+    phases: Iterable[Phase[State]],
+    state: State,
+    progress: Progress,
+    *,
+    package: str = "",
+    only: str = "",
+    skip: Iterable[str] = (),
+    dry_run: bool = False,
+) -> None:
+    """Run the selected phases in order, or do what they would do; the first failure ends the run and names the phase.
+
+    ``package`` is where functions are that are named as text.
+    """
     skip = tuple(skip)
     run = {item.path for item in selected(phases, only=only, skip=skip)}
     for item in walk(phases):
+        phase = item.phase
         if item.path not in run:
-            if not only and item.phase.run is not None:
+            if not only and phase.run is not None:
                 progress.phase(PhaseEvent(phase=item.path, event="skipped", seconds=0.0, reason="asked for"))
             continue
-        if item.phase.run is None:
+        if phase.run is None:
             continue
-        if item.phase.applies is not None and not item.phase.applies(state):
+        if phase.applies is not None and not function(phase.applies, package)(state):
             progress.phase(PhaseEvent(phase=item.path, event="skipped", seconds=0.0, reason="nothing to do"))
             continue
-        _run(item.path, item.phase.run, state, progress)
+        step = phase.would if dry_run and phase.would is not None else phase.run
+        _run(item.path, function(step, package), (*phase.given, state), progress)
 
 
-def _run(path: str, run: Callable[[State], None], state: State, progress: Progress) -> None:
+def function(named: Callable[..., Any] | str, package: str) -> Callable[..., Any]:
+    """A function of a phase, imported only now where it is named as text."""
+    if not isinstance(named, str):
+        return named
+    module, _, name = named.partition(":")
+    found: Callable[..., Any] = getattr(__import__(f"{package}.{module}", fromlist=[name]), name)
+    return found
+
+
+class Recorder:
+    """A Progress that passes everything on, and keeps how long phases took."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.say, self.warn, self.show = progress.say, progress.warn, progress.show
+        self.seconds: dict[str, float] = {}
+
+    def phase(self, event: PhaseEvent) -> None:
+        if event.event == "finished":
+            self.seconds[event.phase] = event.seconds
+        self._progress.phase(event)
+
+
+def _run(path: str, run: Callable[..., None], arguments: tuple[Any, ...], progress: Progress) -> None:
     began = time.monotonic()
     progress.phase(PhaseEvent(phase=path, event="started", seconds=0.0))
     try:
-        run(state)
+        run(*arguments)
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         failed = OperatorError(f"error execution phase {path}: {place}{error.strerror or error}")

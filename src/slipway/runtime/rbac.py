@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api import rbac as api
+from slipway.api.rbac import service_account
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
 
-GROUP = "rbac.authorization.k8s.io"
 # The order in which people write verbs.
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 READ = ("get", "list", "watch")
+
+__all__ = ["READ", "Rule", "allows", "binding", "cluster_role", "merged", "role", "rule", "service_account", "user"]
 
 
 class Rule(NamedTuple):
@@ -58,35 +62,22 @@ def allows(rules: Iterable[Rule], verb: str, group: str, resource: str, name: st
 
 
 def cluster_role(name: str, rules: Iterable[Rule], *, labels: dict[str, str] | None = None) -> Manifest:
-    return _role("ClusterRole", {"name": name, **({"labels": labels} if labels else {})}, rules)
+    return api.role(name, map(_policy, merged(rules)), labels=labels)
 
 
 def role(name: str, namespace: str, rules: Iterable[Rule], *, labels: dict[str, str] | None = None) -> Manifest:
-    return _role("Role", {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}, rules)
+    return api.role(name, map(_policy, merged(rules)), namespace=namespace, labels=labels)
 
 
 def binding(role: Manifest, subject: Manifest) -> Manifest:
     """Gives a role to a subject: a ServiceAccount, a User or a Group, as :func:`service_account` and :func:`user` make them."""
-    kind = role["kind"]
-    return {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": dict(role["metadata"]),
-        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role["metadata"]["name"]},
-        "subjects": [subject],
-    }
-
-
-def service_account(name: str, namespace: str) -> Manifest:
-    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    metadata = role["metadata"]
+    namespace, labels = metadata.get("namespace", ""), metadata.get("labels")
+    return api.binding(metadata["name"], metadata["name"], [subject], namespace=namespace, labels=labels)
 
 
 def user(name: str) -> Manifest:
-    return {"apiGroup": GROUP, "kind": "User", "name": name}
-
-
-def _role(kind: str, metadata: Manifest, rules: Iterable[Rule]) -> Manifest:
-    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "rules": [_policy(rule) for rule in merged(rules)]}
+    return {"apiGroup": api.GROUP, "kind": "User", "name": name}
 
 
 def _policy(rule: Rule) -> Manifest:

@@ -56,19 +56,6 @@ def signature(text: str, token: str) -> str:
     return f"{header}..{_base64url(hmac.digest(token_secret.encode(), signed.encode(), hashlib.sha256))}"
 
 
-def public_key_pins(ca_pem: bytes) -> list[str]:
-    """What ``--discovery-token-ca-cert-hash`` takes, for every certificate of the file."""
-    import hashlib
-
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    from slipway.credentials import x509
-
-    keys = [certificate.public_key() for certificate in x509.parse(ca_pem)]
-    infos = [key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for key in keys]
-    return [f"sha256:{hashlib.sha256(info).hexdigest()}" for info in infos]
-
-
 def _base64url(content: bytes) -> str:
     from base64 import urlsafe_b64encode
 

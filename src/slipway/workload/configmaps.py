@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from slipway.api import components
 from slipway.api.kubeadm import conversion, v1beta4
-from slipway.api.machinery import encode
+from slipway.api.machinery import strict
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.yaml import goyaml
 from slipway.workload import roles
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 NAMESPACE = "kube-system"
 KUBEADM_CONFIG = "kubeadm-config"
 KUBELET_CONFIG = "kubelet-config"
-KUBELET_GROUP = "kubelet.config.k8s.io"
-HASH_ANNOTATION = "kubeadm.kubernetes.io/component-config.hash"
+KUBELET_GROUP = components.KUBELET_GROUP
 
 
 def kubeadm_config(cluster: ClusterConfiguration, release: Release) -> list[Manifest]:
@@ -50,7 +48,7 @@ def cluster_configuration(cluster: ClusterConfiguration, release: Release) -> st
     """The ClusterConfiguration as v1beta4; a CI build is kept under the name that it was asked for by."""
     if cluster.ci_kubernetes_version:
         cluster = msgspec.structs.replace(cluster, kubernetes_version=cluster.ci_kubernetes_version)
-    document = encode.encode(conversion.to_version(cluster, v1beta4.ClusterConfiguration, release))
+    document = strict.encode(conversion.to_version(cluster, v1beta4.ClusterConfiguration, release))
     return goyaml.dump({"apiVersion": v1beta4.API_VERSION, "kind": "ClusterConfiguration", **document})
 
 
@@ -60,21 +58,9 @@ def config_map(name: str, data: dict[str, str]) -> Manifest:
 
 def signed(manifest: Manifest) -> Manifest:
     """With the hash that tells an upgrade that no user wrote or changed this configuration."""
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {HASH_ANNOTATION: _hash(manifest)}}}
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {components.HASH_ANNOTATION: components.checksum(manifest)}}}
 
 
 def is_signed(manifest: Manifest) -> bool:
     annotations = (manifest.get("metadata") or {}).get("annotations") or {}
-    return HASH_ANNOTATION in annotations and annotations[HASH_ANNOTATION] == _hash(manifest)
-
-
-def _hash(manifest: Manifest) -> str:
-    """Of all values, in the order of their names; binary ones follow."""
-    from base64 import b64decode
-
-    digest = hashlib.sha256()
-    for _, value in sorted((manifest.get("data") or {}).items()):
-        digest.update(value.encode())
-    for _, value in sorted((manifest.get("binaryData") or {}).items()):
-        digest.update(b64decode(value))
-    return f"sha256:{digest.hexdigest()}"
+    return components.HASH_ANNOTATION in annotations and annotations[components.HASH_ANNOTATION] == components.checksum(manifest)

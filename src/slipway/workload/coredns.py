@@ -1,28 +1,28 @@
-"""The CoreDNS add-on: name service for Pods and Services, at the tenth address of the Services."""
+"""The CoreDNS add-on: name service for Pods and Services, at the tenth address of the Services.
+
+What it consists of, and what becomes of one that runs; nothing here asks or changes a cluster.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api import rbac
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
-from slipway.node.staticpods import patches
-from slipway.workload import images, roles
+from slipway.workload import corefile, images
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Sequence
 
     from slipway.api.kubeadm.internal import ClusterConfiguration
     from slipway.api.machinery.objects import Manifest
     from slipway.api.releases import Release
-    from slipway.node.cluster.interface import Cluster
-    from slipway.node.context import NodeContext
-    from slipway.node.preflight.check import Findings
 
 NAME = "coredns"
 COREFILE, BACKUP = "Corefile", "Corefile-backup"
 NAMESPACE = "kube-system"
 REPLICAS = 2
-_LABEL = {"k8s-app": "kube-dns"}
+LABEL = {"k8s-app": "kube-dns"}
 
 
 class Deployed(NamedTuple):
@@ -44,22 +44,26 @@ class Running(NamedTuple):
 NOTHING = Running("", "")
 
 
-def install(ctx: NodeContext, cluster: Cluster) -> None:
-    """Create or update the add-on; replicas that an operator chose are kept, and a Corefile that is an operator's own."""
-    replicas = deployed(cluster).replicas
-    workload = patches.patch(ctx, "corednsdeployment", deployment(ctx.config.cluster, ctx.release, replicas))
-    found = running(cluster)
-    kept = _update_corefile(ctx, cluster, found)
-    made = [*([] if kept.corefile else [config_map(ctx.config.cluster)]), *access(), account()]
-    made += [*([] if kept.deployment else [workload]), service(ctx.config.cluster)]
-    cluster.apply_all(made)
-    ctx.progress.say("[addons] Applied essential addon: CoreDNS")
+class Update(NamedTuple):
+    """What is to become of an add-on that runs."""
+
+    migrated: Manifest | None = None
+    """The ConfigMap with an operator's Corefile in its new form and in its old one, where anything in it has to change."""
+    keeps_corefile: bool = False
+    keeps_deployment: bool = False
+    problem: str = ""
+    """Why the Corefile cannot be moved to the new CoreDNS; empty where it can."""
 
 
-def manifests(ctx: NodeContext) -> list[Manifest]:
-    """Everything that the add-on consists of, for other tools to apply."""
-    workload = patches.patch(ctx, "corednsdeployment", deployment(ctx.config.cluster, ctx.release))
-    return [workload, config_map(ctx.config.cluster), service(ctx.config.cluster), *access(), account()]
+def manifests(cluster: ClusterConfiguration, deployment: Manifest) -> list[Manifest]:
+    """Everything that the add-on consists of, for other tools to apply; the Deployment may have been patched."""
+    return [deployment, config_map(cluster), service(cluster), *access(), account()]
+
+
+def written(cluster: ClusterConfiguration, deployment: Manifest, update: Update) -> list[Manifest]:
+    """What is to be created or replaced, once a Corefile that must change was migrated."""
+    made = [*([] if update.keeps_corefile else [config_map(cluster)]), *access(), account()]
+    return [*made, *([] if update.keeps_deployment else [deployment]), service(cluster)]
 
 
 def address(service_subnet: str) -> str:
@@ -73,7 +77,7 @@ def address(service_subnet: str) -> str:
         raise ConfigurationError(f'unable to get the DNS IP from the service subnet "{service_subnet}": {error}') from error
 
 
-def corefile(dns_domain: str) -> str:
+def default_corefile(dns_domain: str) -> str:
     """What CoreDNS serves; answers for the cluster itself are not cached."""
     cache = ["cache 30 {", f"   disable success {dns_domain}", f"   disable denial {dns_domain}", "}"] if dns_domain else ["cache 30"]
     lines = [
@@ -100,7 +104,7 @@ def corefile(dns_domain: str) -> str:
 
 
 def config_map(cluster: ClusterConfiguration) -> Manifest:
-    data = {"Corefile": corefile(cluster.networking.dns_domain)}
+    data = {COREFILE: default_corefile(cluster.networking.dns_domain)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": NAMESPACE}, "data": data}
 
 
@@ -108,7 +112,7 @@ def access() -> list[Manifest]:
     role = f"system:{NAME}"
     watched = {"": ["endpoints", "services", "pods", "namespaces"], "discovery.k8s.io": ["endpointslices"]}
     rules = [{"apiGroups": [group], "resources": resources, "verbs": ["list", "watch"]} for group, resources in watched.items()]
-    return [roles.cluster_role(role, *rules), roles.cluster_role_binding(role, role, roles.service_account(NAME, NAMESPACE))]
+    return [rbac.role(role, rules), rbac.binding(role, role, [rbac.service_account(NAME, NAMESPACE)])]
 
 
 def account() -> Manifest:
@@ -123,7 +127,7 @@ def service(cluster: ClusterConfiguration) -> Manifest:
         "metadata": {
             "name": "kube-dns",
             "namespace": NAMESPACE,
-            "labels": {**_LABEL, "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"},
+            "labels": {**LABEL, "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"},
             "annotations": {"prometheus.io/port": "9153", "prometheus.io/scrape": "true"},
             # Without one an update of a Service is refused.
             "resourceVersion": "0",
@@ -131,7 +135,7 @@ def service(cluster: ClusterConfiguration) -> Manifest:
         "spec": {
             "clusterIP": address(cluster.networking.service_subnet),
             "ports": [{"name": name, "port": port, "protocol": protocol, "targetPort": port} for name, port, protocol in ports],
-            "selector": dict(_LABEL),
+            "selector": dict(LABEL),
         },
     }
 
@@ -142,13 +146,13 @@ def deployment(cluster: ClusterConfiguration, release: Release, replicas: int = 
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": dict(_LABEL)},
+        "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": dict(LABEL)},
         "spec": {
             "replicas": replicas,
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
-            "selector": {"matchLabels": dict(_LABEL)},
+            "selector": {"matchLabels": dict(LABEL)},
             "template": {
-                "metadata": {"labels": dict(_LABEL)},
+                "metadata": {"labels": dict(LABEL)},
                 "spec": {
                     "priorityClassName": "system-cluster-critical",
                     "serviceAccountName": NAME,
@@ -204,9 +208,8 @@ def _container(cluster: ClusterConfiguration, release: Release) -> Manifest:
     }
 
 
-def deployed(cluster: Cluster) -> Deployed:
-    """The Deployment that is there."""
-    found = cluster.list("apps/v1", "Deployment", NAMESPACE, _LABEL)
+def deployed(found: Sequence[Manifest]) -> Deployed:
+    """What the Deployments with the add-on's label say; more than one cannot be told apart."""
     if len(found) > 1:
         names = ", ".join(manifest["metadata"]["name"] for manifest in found)
         raise OperatorError(f"multiple DNS addon deployments found: {names}: delete all but one")
@@ -216,103 +219,51 @@ def deployed(cluster: Cluster) -> Deployed:
     return Deployed(images.tag_of(spec["template"]["spec"]["containers"][0]["image"]), int(spec.get("replicas", REPLICAS)))
 
 
-def running(cluster: Cluster) -> Running:
-    """The Corefile in use and the version of CoreDNS that reads it; both are empty where there is no Corefile."""
-    found = cluster.get("v1", "ConfigMap", NAME, NAMESPACE)
-    if found is None:
-        return NOTHING
+def corefile_of(found: Manifest) -> str:
+    """The Corefile of the add-on's ConfigMap."""
     data = found.get("data") or {}
     if COREFILE not in data:
         raise OperatorError(f'unable to find the CoreDNS Corefile data: the ConfigMap "{NAME}" in {NAMESPACE} has no key "{COREFILE}"')
-    return Running(data[COREFILE], deployed(cluster).version.lstrip("v"))
+    return str(data[COREFILE])
 
 
-def check_migration(ctx: NodeContext, cluster: Cluster, ignored: Collection[str]) -> None:
-    """The preflight checks of an upgrade: can the Corefile be moved to the CoreDNS of this release, and is all of it known.
-
-    ``ignored`` are lower-case names, as of ``--ignore-preflight-errors``.
-    """
-    from slipway.node.preflight import check
-
-    findings = [("CoreDNSUnsupportedPlugins", unsupported_plugins(running(cluster), ctx.release))]
-    findings.append(("CoreDNSMigration", migration_problems(running(cluster), ctx.release)))
-    check.tell(findings, ctx.progress, ignored)
+def unsupported_plugins(found: Running, release: Release) -> list[corefile.Notice]:
+    """What nobody has looked at of a Corefile that is to be moved to the CoreDNS of the release."""
+    return corefile.unsupported(found.corefile, _steps(found, release))
 
 
-def unsupported_plugins(found: Running, release: Release) -> Findings:
-    from slipway.node.preflight.check import FINE, Findings
-    from slipway.workload import corefile
+def migrated(found: Running, release: Release) -> str:
+    """The Corefile for the CoreDNS of the release; OperatorError says why there is none."""
+    return corefile.migrate(found.corefile, _steps(found, release))
 
+
+def update(found: Running, cluster: ClusterConfiguration, release: Release) -> Update:
+    """An operator's own Corefile is kept, and moved to the new CoreDNS where anything in it has to change."""
+    if not found.corefile or not found.version:
+        return Update(keeps_corefile=bool(found.corefile) and not corefile.is_default(found.corefile))
+    if corefile.is_default(found.corefile):
+        return Update()
     try:
-        notices = corefile.unsupported(found.corefile, _steps(found, release))
+        steps = _steps(found, release)
     except OperatorError as error:
-        return Findings(errors=(error.message,))
-    if not notices:
-        return FINE
-    listed = " ".join(map(str, notices))
-    return Findings(errors=(f"CoreDNS cannot migrate the following plugins:\n[{listed}]",), output=_UNSUPPORTED_ADVICE)
+        # The preflight checks told it, and were ignored; kubeadm would stop here, half way through an upgrade.
+        return Update(keeps_corefile=True, keeps_deployment=True, problem=error.message)
+    if not any(change.severity in (corefile.REMOVED, corefile.NEW_DEFAULT) for change in corefile.changes(found.corefile, steps)):
+        return Update(keeps_corefile=True)
+    made = config_map(cluster)
+    made["data"] = {COREFILE: corefile.migrate(found.corefile, steps), BACKUP: found.corefile}
+    return Update(migrated=made, keeps_corefile=True)
 
 
-def migration_problems(found: Running, release: Release) -> Findings:
-    from slipway.node.preflight.check import FINE, Findings
-    from slipway.workload import corefile
-
-    try:
-        corefile.migrate(found.corefile, _steps(found, release))
-    except OperatorError as error:
-        return Findings(errors=(f"CoreDNS will not be upgraded: {error.message}",))
-    return FINE
-
-
-_UNSUPPORTED_ADVICE = (
-    "[preflight] The corefile contains plugins that kubeadm/CoreDNS does not know how to migrate. "
-    "Each plugin listed should be manually verified for compatibility with the newer version of CoreDNS. "
-    "Once ready, the upgrade can be initiated by skipping the preflight check. During the upgrade, "
-    "kubeadm will migrate the configuration while leaving the listed plugin configs untouched, "
-    "but cannot guarantee that they will work with the newer version of CoreDNS.\n"
-)
+def on_old_corefile() -> Manifest:
+    """The patch with which a CoreDNS that runs goes on with its old Corefile until the new one is rolled out."""
+    return {"spec": {"template": {"spec": {"volumes": [_volume(BACKUP)]}}}}
 
 
 def _steps(found: Running, release: Release) -> tuple[str, ...]:
-    from slipway.workload import corefile
-
     target = release.coredns_version.lstrip("v")
     # A cluster without CoreDNS has nothing to migrate; kubeadm's checks fail there, and have to be ignored by name.
     return () if found.version == target or found == NOTHING else corefile.steps(found.version, target, newest=target)
-
-
-class _Kept(NamedTuple):
-    """What of the add-on is left as it is."""
-
-    corefile: bool = False
-    deployment: bool = False
-
-
-def _update_corefile(ctx: NodeContext, cluster: Cluster, found: Running) -> _Kept:
-    """Move a Corefile that is an operator's own to the new CoreDNS, where anything in it has to change."""
-    from slipway.workload import corefile
-
-    if not found.corefile or not found.version:
-        return _Kept(corefile=bool(found.corefile) and not corefile.is_default(found.corefile))
-    if corefile.is_default(found.corefile):
-        return _Kept()
-    try:
-        steps = _steps(found, ctx.release)
-    except OperatorError as error:
-        # The preflight checks told it, and were ignored; kubeadm would stop here, half way through an upgrade.
-        ctx.progress.warn(
-            f"the CoreDNS Configuration was not migrated: {error.message}. The existing CoreDNS Corefile configuration has been retained."
-        )
-        return _Kept(corefile=True, deployment=True)
-    if not any(change.severity in (corefile.REMOVED, corefile.NEW_DEFAULT) for change in corefile.changes(found.corefile, steps)):
-        return _Kept(corefile=True)
-    made = config_map(ctx.config.cluster)
-    made["data"] = {COREFILE: corefile.migrate(found.corefile, steps), BACKUP: found.corefile}
-    cluster.apply(made)
-    # Until the new CoreDNS is rolled out, the old one goes on with the old Corefile.
-    cluster.patch("apps/v1", "Deployment", NAME, NAMESPACE, {"spec": {"template": {"spec": {"volumes": [_volume(BACKUP)]}}}})
-    ctx.progress.say("[addons] Migrating CoreDNS Corefile")
-    return _Kept(corefile=True)
 
 
 def _volume(key: str) -> Manifest:

@@ -136,10 +136,20 @@ class EtcdClient:
 
     def add_learner(self, peer_url: str) -> tuple[int, list[EtcdMember]]:
         """The id of the new member, and all members.  One that has the peer URL already is not added again."""
-        return self._add(peer_url, is_learner=True)
-
-    def add_member(self, peer_url: str) -> tuple[int, list[EtcdMember]]:
-        return self._add(peer_url, is_learner=False)
+        body = {"peerURLs": [peer_url], "isLearner": True}
+        deadline = time.monotonic() + _SAME_ID
+        while True:
+            try:
+                answer = self._ask("cluster/member/add", body)
+            except EtcdError as error:
+                if error.says_peer_exists:
+                    members = self.members()
+                    return next(member.id for member in members if peer_url in member.peer_urls), members
+                if not error.says_not_found or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return int(answer["member"]["ID"]), _members(answer)
 
     def promote(self, member_id: int, *, patience: float | None = None) -> list[EtcdMember]:
         """Make a learner a voter; EtcdError where it has not caught up yet.  A voter stays one."""
@@ -212,22 +222,6 @@ class EtcdClient:
                 return _checked(endpoint, first, blobs, write)
             failures.append(EtcdError(f"{endpoint}: the snapshot is empty"))
         raise _worst(failures)
-
-    def _add(self, peer_url: str, *, is_learner: bool) -> tuple[int, list[EtcdMember]]:
-        body = {"peerURLs": [peer_url], "isLearner": is_learner}
-        deadline = time.monotonic() + _SAME_ID
-        while True:
-            try:
-                answer = self._ask("cluster/member/add", body)
-            except EtcdError as error:
-                if error.says_peer_exists:
-                    members = self.members()
-                    return next(member.id for member in members if peer_url in member.peer_urls), members
-                if not error.says_not_found or time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE)
-            else:
-                return int(answer["member"]["ID"]), _members(answer)
 
     def move_leader(self, endpoint: str, member_id: int) -> None:
         """Ask the leader, which is behind ``endpoint``, to make another voter the leader."""

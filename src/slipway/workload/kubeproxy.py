@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.api import components
+from slipway.api import components, rbac
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.node.staticpods import pod
-from slipway.workload import configmaps, endpoints, images, roles
+from slipway.workload import arguments, configmaps, endpoints, images, roles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from slipway.api.kubeadm.internal import ClusterConfiguration, EnvVar, InitConfiguration
     from slipway.api.machinery.objects import Manifest
-    from slipway.node.cluster.interface import Cluster
-    from slipway.node.context import NodeContext
+    from slipway.api.releases import Release
 
 NAME = "kube-proxy"
 NAMESPACE = "kube-system"
@@ -22,24 +23,14 @@ _FOLDER = "/var/lib/kube-proxy"
 _CREDENTIALS = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
-def install(ctx: NodeContext, cluster: Cluster) -> None:
-    """Create or update the add-on; the configuration is the cluster's own, where it has one."""
-    cluster.apply_all((config_map(ctx), daemon_set(ctx), *access()))
-    ctx.progress.say("[addons] Applied essential addon: kube-proxy")
-
-
-def manifests(ctx: NodeContext) -> list[Manifest]:
-    """Everything that the add-on consists of, for other tools to apply."""
-    return [*access(), config_map(ctx), daemon_set(ctx)]
-
-
-def config_map(ctx: NodeContext) -> Manifest:
-    component = ctx.config.cluster.component_configs.get(GROUP)
+def config_map(config: InitConfiguration, release: Release) -> Manifest:
+    """The configuration is the cluster's own, where it has one."""
+    component = config.cluster.component_configs.get(GROUP)
     if component is None:
         raise ConfigurationError("no kube-proxy component config found in the active component config set")
-    server = endpoints.control_plane_url(ctx.config)
+    server = endpoints.control_plane_url(config)
     # Neither text ends with a newline, as in kubeadm's: the hash is made from them.
-    data = {"config.conf": components.marshal(component, ctx.release).rstrip("\n"), "kubeconfig.conf": kubeconfig(server)}
+    data = {"config.conf": components.marshal(component, release).rstrip("\n"), "kubeconfig.conf": kubeconfig(server)}
     made = configmaps.config_map(NAME, data)
     if not component.user_supplied:
         made = configmaps.signed(made)
@@ -70,11 +61,11 @@ users:
     tokenFile: {_CREDENTIALS}/token"""
 
 
-def daemon_set(ctx: NodeContext) -> Manifest:
-    proxies = pod.env(pod.proxies(ctx.host.environment)).get("env", [])
+def daemon_set(cluster: ClusterConfiguration, proxies: Sequence[EnvVar] = ()) -> Manifest:
+    """``proxies`` are variables that the containers of the control plane get, too."""
     container = {
         "name": NAME,
-        "image": images.kubernetes(ctx.config.cluster, NAME),
+        "image": images.kubernetes(cluster, NAME),
         "imagePullPolicy": "IfNotPresent",
         "command": ["/usr/local/bin/kube-proxy", f"--config={_FOLDER}/config.conf", "--hostname-override=$(NODE_NAME)"],
         "securityContext": {"privileged": True},
@@ -83,7 +74,7 @@ def daemon_set(ctx: NodeContext) -> Manifest:
             {"mountPath": "/run/xtables.lock", "name": "xtables-lock"},
             {"mountPath": "/lib/modules", "name": "lib-modules", "readOnly": True},
         ],
-        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, *proxies],
+        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, *arguments.env(proxies)],
     }
     return {
         "apiVersion": "apps/v1",
@@ -116,6 +107,6 @@ def access() -> list[Manifest]:
     """The account of kube-proxy and its role; joining nodes may read its configuration too."""
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": NAMESPACE}},
-        roles.cluster_role_binding("kubeadm:node-proxier", "system:node-proxier", roles.service_account(NAME, NAMESPACE)),
+        rbac.binding("kubeadm:node-proxier", "system:node-proxier", [rbac.service_account(NAME, NAMESPACE)]),
         *roles.reading(NAME, NAMESPACE, "configmaps", NAME, roles.group(roles.JOINING_NODES)),
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.api import rbac
+
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.api.releases import Release
 
-RBAC = "rbac.authorization.k8s.io"
 JOINING_NODES = "system:bootstrappers:kubeadm:default-node-token"
 NODES = "system:nodes"
 CLUSTER_ADMINS = "kubeadm:cluster-admins"
@@ -22,43 +23,15 @@ def user(name: str) -> Manifest:
     return {"kind": "User", "name": name}
 
 
-def service_account(name: str, namespace: str) -> Manifest:
-    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-
-
 def reading(name: str, namespace: str, resource: str, object_name: str, *subjects: Manifest) -> list[Manifest]:
     """A Role that may get one object, and a RoleBinding of the same name."""
     rule = {"apiGroups": [""], "resources": [resource], "resourceNames": [object_name], "verbs": ["get"]}
-    metadata = {"name": name, "namespace": namespace}
-    return [
-        {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
-            "subjects": list(subjects),
-        },
-    ]
-
-
-def cluster_role(name: str, *rules: Manifest) -> Manifest:
-    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
-
-
-def cluster_role_binding(name: str, role: str, *subjects: Manifest) -> Manifest:
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": list(subjects),
-    }
+    return [rbac.role(name, [rule], namespace=namespace), rbac.binding(name, name, subjects, namespace=namespace)]
 
 
 def cluster_admins() -> Manifest:
     """Makes the group of admin.conf administrators; super-admin.conf creates it, which nothing else could."""
-    return cluster_role_binding(CLUSTER_ADMINS, "cluster-admin", group(CLUSTER_ADMINS))
+    return rbac.binding(CLUSTER_ADMINS, "cluster-admin", [group(CLUSTER_ADMINS)])
 
 
 def for_joining_nodes(release: Release) -> list[tuple[str, list[Manifest]]]:
@@ -68,32 +41,28 @@ def for_joining_nodes(release: Release) -> list[tuple[str, list[Manifest]]]:
         (
             "allow Node Bootstrap tokens to get nodes",
             [
-                cluster_role("kubeadm:get-nodes", {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}),
-                cluster_role_binding("kubeadm:get-nodes", "kubeadm:get-nodes", group(JOINING_NODES)),
+                rbac.role("kubeadm:get-nodes", [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]),
+                rbac.binding("kubeadm:get-nodes", "kubeadm:get-nodes", [group(JOINING_NODES)]),
             ],
         ),
         (
             "allow Node Bootstrap tokens to post CSRs in order for nodes to get long term certificate credentials",
-            [cluster_role_binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", group(JOINING_NODES))],
+            [rbac.binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", [group(JOINING_NODES)])],
         ),
         (
             "allow the csrapprover controller automatically approve CSRs from a Node Bootstrap Token",
-            [cluster_role_binding("kubeadm:node-autoapprove-bootstrap", f"{signing}:nodeclient", group(JOINING_NODES))],
+            [rbac.binding("kubeadm:node-autoapprove-bootstrap", f"{signing}:nodeclient", [group(JOINING_NODES)])],
         ),
         (
             "allow certificate rotation for all node client certificates in the cluster",
-            [cluster_role_binding("kubeadm:node-autoapprove-certificate-rotation", f"{signing}:selfnodeclient", group(NODES))],
+            [rbac.binding("kubeadm:node-autoapprove-certificate-rotation", f"{signing}:selfnodeclient", [group(NODES)])],
         ),
     ]
     if release.kubelet_client_binding:
         rules.append(
             (
                 "allow the API server kubelet client certificate to access the kubelet API",
-                [
-                    cluster_role_binding(
-                        "kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", user("kube-apiserver-kubelet-client")
-                    )
-                ],
+                [rbac.binding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", [user("kube-apiserver-kubelet-client")])],
             )
         )
     return rules

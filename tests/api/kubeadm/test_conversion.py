@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from slipway.api.kubeadm import conversion, defaults, internal, v1beta3, v1beta4
 from slipway.api.machinery.duration import Duration
-from slipway.api.machinery.encode import encode
+from slipway.api.machinery.strict import encode
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 

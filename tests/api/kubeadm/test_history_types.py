@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from slipway.api.kubeadm.history import VERSIONS, kinds
 from slipway.api.machinery import strict
 from slipway.api.machinery.duration import Duration
-from slipway.api.machinery.encode import encode
 from slipway.api.machinery.objects import Object
+from slipway.api.machinery.strict import encode
 from slipway.api.machinery.yaml import goyaml
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from slipway.api.kubeadm.history import VERSIONS, kinds
 from slipway.api.kubeadm.migrate import migrate
 from slipway.api.machinery import strict
-from slipway.api.machinery.encode import encode
 from slipway.api.machinery.errors import ConfigurationError
+from slipway.api.machinery.strict import encode
 from slipway.api.machinery.yaml import goyaml
 
 KINDS = [(version, kind) for version in VERSIONS for kind in kinds(version)]

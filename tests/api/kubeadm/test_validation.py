@@ -12,7 +12,7 @@ import pytest
 
 from slipway.api.kubeadm import internal
 from slipway.api.kubeadm.addresses import parse_host_port, split_host_port
-from slipway.api.kubeadm.validation import network, rules
+from slipway.api.kubeadm.validation import formats, rules
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import ConfigurationError, UsageError
 from slipway.api.machinery.fieldpath import Path, aggregate
@@ -101,13 +101,13 @@ def test_cert_sans(names: list[str], valid: bool) -> None:
     ],
 )
 def test_ip(address: str, valid: bool) -> None:
-    assert (network.validate_ip(address, AT) == []) == valid
+    assert (formats.validate_ip(address, AT) == []) == valid
 
 
 @pytest.mark.parametrize(("port", "valid"), [(-1234, False), (0, False), (1, True), (300, True), (65535, True), (65538, False)])
 def test_port(port: int, valid: bool) -> None:
     endpoint = internal.APIEndpoint(advertise_address="1.2.3.4", bind_port=port)
-    assert (network.validate_endpoint(endpoint, AT) == []) == valid
+    assert (formats.validate_endpoint(endpoint, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_port(port: int, valid: bool) -> None:
     ],
 )
 def test_subnets(subnets: str, minimum: int, valid: bool) -> None:
-    assert (network.validate_subnets(subnets, minimum, AT, no_warning) == []) == valid
+    assert (formats.validate_subnets(subnets, minimum, AT, no_warning) == []) == valid
 
 
 IPV4_MASK, IPV6_MASK = "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"
@@ -166,7 +166,7 @@ IPV4_MASK, IPV6_MASK = "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"
 def test_pod_subnet_and_node_mask(subnet: str, arguments: dict[str, str], valid: bool) -> None:
     cluster = internal.ClusterConfiguration()
     cluster.controller_manager.extra_args = [internal.Arg(name=name, value=value) for name, value in arguments.items()]
-    assert (network.validate_pod_subnet_node_mask(subnet, cluster, AT) == []) == valid
+    assert (formats.validate_pod_subnet_node_mask(subnet, cluster, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_pod_subnet_and_node_mask(subnet: str, arguments: dict[str, str], valid:
 )
 def test_service_subnet_size(subnet: str, valid: bool) -> None:
     cluster = internal.ClusterConfiguration(networking=internal.Networking(service_subnet=subnet, dns_domain="cluster.local"))
-    assert (network.validate_networking(cluster, AT, no_warning) == []) == valid
+    assert (formats.validate_networking(cluster, AT, no_warning) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_service_subnet_size(subnet: str, valid: bool) -> None:
     ],
 )
 def test_host_port(text: str, valid: bool) -> None:
-    assert (network.validate_host_port(text, AT) == []) == valid
+    assert (formats.validate_host_port(text, AT) == []) == valid
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_host_port(text: str, valid: bool) -> None:
     [("4.5.6.7", 6443, True), ("2001:db7::2", 6443, True), ("1.2.34", 6443, False), ("2001:db7:1", 6443, False), ("4.5.6.7", 0, False)],
 )
 def test_api_endpoint(address: str, port: int, valid: bool) -> None:
-    assert (network.validate_endpoint(internal.APIEndpoint(advertise_address=address, bind_port=port), AT) == []) == valid
+    assert (formats.validate_endpoint(internal.APIEndpoint(advertise_address=address, bind_port=port), AT) == []) == valid
 
 
 KEY = "e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204"

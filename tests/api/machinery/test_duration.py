@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.api.machinery.duration import Duration
+from slipway.api.machinery.duration import Duration, human_duration
 
 pytestmark = pytest.mark.recorded
 
@@ -46,3 +46,33 @@ def test_is_made_of_hours_minutes_and_seconds() -> None:
 
 def test_many_terms_take_linear_time() -> None:
     assert Duration.parse("1ns" * 200_000) == 200_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-2, "<invalid>"),
+        (-1, "0s"),
+        (0, "0s"),
+        (1, "1s"),
+        (70, "70s"),
+        (119, "119s"),
+        (120, "2m"),
+        (190, "3m10s"),
+        (599, "9m59s"),
+        (70 * 60, "70m"),
+        (179 * 60 + 59, "179m"),
+        (47 * 3600, "47h"),
+        (49 * 3600, "2d1h"),
+        (3 * 3600, "3h"),
+        (7 * 3600 + 31 * 60, "7h31m"),
+        (8 * 86400 + 2 * 3600, "8d"),
+        (367 * 86400, "367d"),
+        (729 * 86400, "729d"),
+        (2 * 365 * 86400, "2y"),
+        (2 * 365 * 86400 + 2 * 86400, "2y2d"),
+        (8 * 365 * 86400 + 2 * 86400, "8y"),
+    ],
+)
+def test_spans_are_shown_with_two_or_three_figures(seconds: int, text: str) -> None:
+    assert human_duration(seconds) == text

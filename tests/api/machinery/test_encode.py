@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from slipway.api.machinery.duration import Duration
-from slipway.api.machinery.encode import encode
 from slipway.api.machinery.objects import Object
+from slipway.api.machinery.strict import encode
 
 field = msgspec.field
 

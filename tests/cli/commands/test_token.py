@@ -41,7 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             'token groups cannot be specified unless --usages includes "authentication"',
         ),
         (["delete"], "missing argument; 'token delete' is missing token of form"),
-        (["list", "--kubeconfig", "/nonexistent"], "failed to load admin kubeconfig: open /nonexistent: no such file or directory"),
+        (["list", "--kubeconfig", "/nonexistent"], "failed to load kubeconfig: open /nonexistent: no such file or directory"),
     ],
 )
 def test_a_mistake_is_told_before_a_cluster_is_asked(arguments: list[str], message: str, run: Run, home: Path) -> None:

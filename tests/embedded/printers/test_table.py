@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from slipway.embedded.printers import jsonpath
-from slipway.embedded.printers.columns import human_duration
 from slipway.embedded.printers.table import table
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -20,29 +19,6 @@ def rows(group: str, kind: str, *objects: Any, columns: Any = None) -> list[dict
     made = table(objects, group=group, kind=kind, columns=columns, now=NOW)
     names = [column["name"] for column in made["columnDefinitions"]]
     return [dict(zip(names, row["cells"], strict=True)) for row in made["rows"]]
-
-
-@pytest.mark.parametrize(
-    ("span", "expected"),
-    [
-        (timedelta(seconds=-1), "0s"),
-        (timedelta(seconds=-5), "<invalid>"),
-        (timedelta(seconds=119), "119s"),
-        (timedelta(minutes=2), "2m"),
-        (timedelta(minutes=9, seconds=59), "9m59s"),
-        (timedelta(minutes=179), "179m"),
-        (timedelta(hours=3), "3h"),
-        (timedelta(hours=7, minutes=59), "7h59m"),
-        (timedelta(hours=47), "47h"),
-        (timedelta(days=2, hours=3), "2d3h"),
-        (timedelta(days=8), "8d"),
-        (timedelta(days=729), "729d"),
-        (timedelta(days=731), "2y1d"),
-        (timedelta(days=3650), "10y"),
-    ],
-)
-def test_ages_have_two_or_three_figures(span: timedelta, expected: str) -> None:
-    assert human_duration(span) == expected
 
 
 def test_secrets_and_config_maps_count_their_keys() -> None:

@@ -39,12 +39,19 @@ class Machine(RealHost):
     def __init__(self, root: Path, environment: dict[str, str] | None = None, addresses: dict[str, list[str]] | None = None) -> None:
         super().__init__(str(root), {"PATH": "", **(environment or {})})
         self._addresses = addresses or {}
+        self.answers: dict[str, bytes] = {}
+        """What the internet has at an address."""
 
     def hostname(self) -> str:
         return "Node-1"
 
     def addresses(self, interface: str) -> list[str]:
         return self._addresses[interface]
+
+    def fetch_public(self, url: str, *, timeout: float) -> bytes:
+        if url not in self.answers:
+            raise OSError("network is unreachable")
+        return self.answers[url]
 
 
 @pytest.fixture
@@ -316,12 +323,11 @@ def test_checking_a_file_without_a_version_asks_no_release_server(machine: Machi
 
 
 def test_a_label_is_looked_up_and_decides_the_release(machine: Machine, lines: Lines) -> None:
-    asked = list[str]()
-
-    def fetch(url: str) -> str:
-        asked.append(url)
-        return "v1.35.9"
-
-    config, release = configuration.load_init(machine, both(kubernetesVersion="stable-1.35"), {}, lines, fetch=fetch)
-    assert asked == ["https://dl.k8s.io/release/stable-1.35.txt"]
+    machine.answers["https://dl.k8s.io/release/stable-1.35.txt"] = b"v1.35.9\n"
+    config, release = configuration.load_init(machine, both(kubernetesVersion="stable-1.35"), {}, lines)
     assert (config.cluster.kubernetes_version, str(release.version)) == ("v1.35.9", "1.35.9")
+
+
+def test_a_label_that_does_not_matter_is_not_looked_up(machine: Machine, lines: Lines) -> None:
+    config, _ = configuration.load_init(machine, both(kubernetesVersion="ci/latest-1.35"), {}, lines, look_up=False)
+    assert (config.cluster.kubernetes_version, config.cluster.ci_kubernetes_version) == ("v1.35.4", "ci/v1.35.4")

@@ -102,3 +102,9 @@ def test_a_newer_minor_falls_back_to_the_own_minors_label() -> None:
 )
 def test_which_release_is_acted_as(environment: dict[str, str], requested: str, expected: str) -> None:
     assert str(version.acting_release(environment, requested).version) == expected
+
+
+def test_a_server_that_has_another_minor_for_a_label_is_not_asked_for_ever() -> None:
+    warnings: list[str] = []
+    assert version.resolve("stable-1.35", release_for(Version(1, 35, 4)), warnings.append, lambda url: "v1.37.2") == "v1.35.4"
+    assert warnings == ["the release server has v1.37.2 for stable-1.35; falling back to the local client version: v1.35.4"]

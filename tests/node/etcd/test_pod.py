@@ -11,7 +11,7 @@ from slipway.api.machinery.errors import ConfigurationError
 from slipway.node.dryrun import host_for
 from slipway.node.etcd import pod
 from slipway.node.etcd.pod import Member
-from slipway.node.staticpods import probes
+from slipway.node.staticpods import pod as componentpod
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +164,7 @@ def test_the_image_tag_decides_between_experimental_flags_and_their_successors(
 )
 def test_the_metrics_address_is_the_one_that_is_probed(urls: str | None, loopback: str, expected: tuple[str, int, str]) -> None:
     local = LocalEtcd(extra_args=[] if urls is None else [Arg(name="listen-metrics-urls", value=urls)])
-    assert probes.etcd_endpoint(local, loopback) == expected
+    assert componentpod.etcd_endpoint(local, loopback) == expected
 
 
 # kubeadm 1.36.3, TestCreateLocalEtcdStaticPodManifestFile, with another data folder.
@@ -280,7 +280,7 @@ def test_a_dry_run_makes_no_data_folder(make_context: MakeContext, lines: Lines,
     configured = ClusterConfiguration(kubernetes_version="v1.99.0", etcd=Etcd(local=LocalEtcd(data_dir="/data/etcd")))
     ctx = make_context(configured, environment={"KUBEADM_INIT_DRYRUN_DIR": str(folder)})
     ctx.host = host_for(ctx.host, "KUBEADM_INIT_DRYRUN_DIR", "kubeadm-init-dryrun", ctx.progress)
-    pod.write_local(ctx)
+    pod.would_write_local(ctx)
     assert (folder / "etcd.yaml").read_text() == MANIFEST
     assert not (tmp_path / "data").exists()
     assert lines.said == [
@@ -294,13 +294,10 @@ def test_variables_of_the_user_reach_etcd_but_proxies_do_not(make_context: MakeC
     assert pod.manifest(ctx)["spec"]["containers"][0]["env"] == [{"name": "Foo", "value": "Bar"}]
 
 
-def test_an_external_etcd_has_no_manifest(make_context: MakeContext, lines: Lines, tmp_path: Path) -> None:
+def test_an_external_etcd_has_no_manifest(make_context: MakeContext) -> None:
     ctx = make_context(ClusterConfiguration(etcd=Etcd(external=ExternalEtcd(endpoints=["https://etcd-instance:2379"]))))
     with pytest.raises(ConfigurationError, match="etcd static pod manifest cannot be generated for cluster using external etcd"):
         pod.manifest(ctx)
-    pod.write_local(ctx)
-    assert not (tmp_path / "etc").exists()
-    assert lines.said == []
 
 
 def test_a_member_that_joins_says_so(make_context: MakeContext, lines: Lines, tmp_path: Path) -> None:

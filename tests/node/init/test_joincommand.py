@@ -8,7 +8,7 @@ import pytest
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube import kubeconfig
-from slipway.node import paths
+from slipway.node import kubeconfigs, paths
 from slipway.node.init import joincommand
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ def test_the_cluster_is_that_of_the_current_context(make_context: MakeContext) -
     ctx = make_context()
     document = kubeconfig.document(server=SERVER, cluster="c", user="u", ca=b"PEM", credentials={})
     ctx.host.write(paths.ADMIN_CONF, kubeconfig.text(document, ctx.release).encode())
-    assert joincommand.cluster_of(ctx, paths.ADMIN_CONF) == (SERVER, b"PEM")
+    assert kubeconfigs.leads_to(ctx.host, paths.ADMIN_CONF) == (SERVER, b"PEM")
 
 
 def test_a_kubeconfig_that_leads_nowhere_is_refused(make_context: MakeContext) -> None:
     ctx = make_context()
     with pytest.raises(OperatorError, match="failed to load the kubeconfig"):
-        joincommand.cluster_of(ctx, paths.ADMIN_CONF)
+        kubeconfigs.leads_to(ctx.host, paths.ADMIN_CONF)
     ctx.host.write(paths.ADMIN_CONF, b"kind: Config\ncurrent-context: gone\n")
     with pytest.raises(OperatorError, match="malformed kubeconfig file"):
-        joincommand.cluster_of(ctx, paths.ADMIN_CONF)
+        kubeconfigs.leads_to(ctx.host, paths.ADMIN_CONF)
     with pytest.raises(OperatorError, match="no CA certificates found"):
         joincommand.pins_of(b"", paths.ADMIN_CONF)

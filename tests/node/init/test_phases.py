@@ -13,8 +13,9 @@ from node.machine import Machine
 from slipway.api.kubeadm.internal import DNS, ClusterConfiguration, Proxy
 from slipway.api.machinery.errors import OperatorError, PreflightError
 from slipway.host.progress import JsonProgress
-from slipway.node.init import phases
-from slipway.node.init.phases import InitOptions
+from slipway.node import init
+from slipway.node.init import InitOptions
+from slipway.node.init.steps import skipped_phases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,20 +74,20 @@ def test_a_disabled_addon_is_skipped_and_a_skipped_one_disabled(
     asked: tuple[str, ...], disabled: tuple[bool, bool], skipped: tuple[str, ...], in_the_end: tuple[bool, bool]
 ) -> None:
     cluster = ClusterConfiguration(dns=DNS(disabled=disabled[0]), proxy=Proxy(disabled=disabled[1]))
-    assert phases.skipped_phases(cluster, asked) == skipped
+    assert skipped_phases(cluster, asked) == skipped
     assert (cluster.dns.disabled, cluster.proxy.disabled) == in_the_end
 
 
 def test_a_dry_run_changes_nothing_on_the_machine(machine: Machine, lines: Lines, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    phases.run(options(), machine, lines)
+    init.run(options(), machine, lines)
     assert list((tmp_path / "root").iterdir()) == []
     assert (tmp_path / "dry" / "admin.conf").is_file()
 
 
 def test_a_dry_run_tells_a_program_how_others_join(machine: Machine, lines: Lines) -> None:
     key = "ab" * 32
-    made = phases.run(options(upload_certs=True, overrides={**DRY, "certificateKey": key}), machine, lines)
+    made = init.run(options(upload_certs=True, overrides={**DRY, "certificateKey": key}), machine, lines)
     assert (made.node_name, made.kubernetes_version, made.endpoint) == ("n1", "v1.36.3", "https://10.0.0.5:6443")
     assert made.tokens == ("abcdef.0123456789abcdef",)
     assert made.certificate_key == key
@@ -99,22 +100,22 @@ def test_a_dry_run_tells_a_program_how_others_join(machine: Machine, lines: Line
 
 
 def test_one_phase_says_nothing_of_what_it_did_not_make(machine: Machine, lines: Lines) -> None:
-    made = phases.run(options(overrides={}, only="certs/ca"), machine, lines)
+    made = init.run(options(overrides={}, only="certs/ca"), machine, lines)
     assert list(made.seconds) == ["certs/ca"]
     assert (made.tokens, made.ca_pins, made.worker_join_command) == ((), (), "")
 
 
 def test_a_manifest_that_says_the_same_is_not_written_again(machine: Machine, lines: Lines, tmp_path: Path) -> None:
     manifest = tmp_path / "root/etc/kubernetes/manifests/kube-scheduler.yaml"
-    phases.run(options(overrides={}, only="control-plane/scheduler"), machine, lines)
+    init.run(options(overrides={}, only="control-plane/scheduler"), machine, lines)
     before = manifest.stat()
-    phases.run(options(overrides={}, only="control-plane/scheduler"), machine, lines)
+    init.run(options(overrides={}, only="control-plane/scheduler"), machine, lines)
     assert (manifest.stat().st_ino, manifest.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_phases_that_need_no_cluster_work_for_real(machine: Machine, lines: Lines, tmp_path: Path) -> None:
     for phase in ("certs", "kubeconfig", "etcd", "control-plane"):
-        phases.run(options(overrides={}, only=phase), machine, lines)
+        init.run(options(overrides={}, only=phase), machine, lines)
     folder = tmp_path / "root/etc/kubernetes"
     assert (folder / "pki/apiserver.crt").is_file()
     assert (folder / "super-admin.conf").is_file()
@@ -131,17 +132,17 @@ def test_phases_that_need_a_cluster_say_so(phase: str, machine: Machine, lines: 
     with pytest.raises(
         OperatorError, match=rf"^error execution phase {phase}: failed to load admin kubeconfig: open .*/admin.conf: no such"
     ):
-        phases.run(options(overrides={}, only=phase), machine, lines)
+        init.run(options(overrides={}, only=phase), machine, lines)
 
 
 @pytest.mark.parametrize("phase", ["upload-config/kubelet", "mark-control-plane", "bootstrap-token", "addon/kube-proxy"])
 def test_a_phase_alone_needs_an_admin_conf_even_in_a_dry_run(phase: str, machine: Machine, lines: Lines, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=rf"failed to load the kubeconfig {tmp_path}/dry/admin.conf"):
-        phases.run(options(only=phase), machine, lines)
+        init.run(options(only=phase), machine, lines)
 
 
 def test_printing_an_addon_needs_neither_cluster_nor_files(machine: Machine, lines: Lines, tmp_path: Path) -> None:
-    phases.run(options(overrides={}, only="addon/coredns", print_manifest=True), machine, lines)
+    init.run(options(overrides={}, only="addon/coredns", print_manifest=True), machine, lines)
     kinds = [line.removeprefix("kind: ") for text in lines.shown for line in text.splitlines() if line.startswith("kind: ")]
     # dns.go, coreDNSAddon: the order in which the real one prints them.
     assert kinds == ["Deployment", "ConfigMap", "Service", "ClusterRole", "ClusterRoleBinding", "ServiceAccount"]
@@ -150,13 +151,13 @@ def test_printing_an_addon_needs_neither_cluster_nor_files(machine: Machine, lin
 
 def test_the_join_command_cannot_be_shown_without_the_token(machine: Machine, lines: Lines) -> None:
     with pytest.raises(OperatorError, match="unresolved dependencies"):
-        phases.run(options(overrides={**DRY, "skipPhases": ["bootstrap-token"]}), machine, lines)
+        init.run(options(overrides={**DRY, "skipPhases": ["bootstrap-token"]}), machine, lines)
 
 
 def test_failed_checks_end_the_run(machine: Machine, lines: Lines, tmp_path: Path) -> None:
     machine.busy = {6443}
     with pytest.raises(PreflightError, match="error execution phase preflight: preflight checks failed"):
-        phases.run(options(overrides={"dryRun": True}), machine, lines)
+        init.run(options(overrides={"dryRun": True}), machine, lines)
     assert "\t[ERROR Port-6443]: Port 6443 is in use" in lines.warned[-1]
     assert not (tmp_path / "dry").exists()
 
@@ -164,34 +165,34 @@ def test_failed_checks_end_the_run(machine: Machine, lines: Lines, tmp_path: Pat
 def test_someone_else_than_root_is_told_before_anything_else(machine: Machine, lines: Lines) -> None:
     machine.uid = 1000
     with pytest.raises(PreflightError):
-        phases.run(options(overrides={"dryRun": True}), machine, lines)
+        init.run(options(overrides={"dryRun": True}), machine, lines)
     assert "[ERROR IsPrivilegedUser]" in lines.warned[-1]
     assert "NumCPU" not in lines.warned[-1]
 
 
 def test_checks_look_at_the_machine_and_not_at_the_files_of_an_earlier_dry_run(machine: Machine, lines: Lines) -> None:
     for _ in range(2):
-        phases.run(options(), machine, lines)
+        init.run(options(), machine, lines)
     assert not [line for line in lines.warned if "FileAvailable" in line]
 
 
 def test_external_certificates_cannot_be_uploaded(machine: Machine, lines: Lines) -> None:
-    phases.run(options(overrides={}, only="certs"), machine, lines)
+    init.run(options(overrides={}, only="certs"), machine, lines)
     machine.remove("/etc/kubernetes/pki/front-proxy-ca.key")
     with pytest.raises(OperatorError, match="can't use upload-certs with an external CA or an external front-proxy CA"):
-        phases.run(options(upload_certs=True), machine, lines)
+        init.run(options(upload_certs=True), machine, lines)
 
 
 def test_an_external_ca_needs_all_kubeconfigs(machine: Machine, lines: Lines) -> None:
-    phases.run(options(overrides={}, only="certs"), machine, lines)
+    init.run(options(overrides={}, only="certs"), machine, lines)
     machine.remove("/etc/kubernetes/pki/ca.key")
     with pytest.raises(OperatorError, match=r"file does not exists or it is not valid"):
-        phases.run(options(), machine, lines)
+        init.run(options(), machine, lines)
 
 
 def test_tokens_and_keys_can_be_kept_out_of_the_output(machine: Machine, lines: Lines) -> None:
     overrides = {**DRY, "controlPlaneEndpoint": "api.example.org", "certificateKey": "e6" * 32}
-    phases.run(options(overrides=overrides, upload_certs=True, skip_token_print=True, skip_certificate_key_print=True), machine, lines)
+    init.run(options(overrides=overrides, upload_certs=True, skip_token_print=True, skip_certificate_key_print=True), machine, lines)
     farewell = lines.shown[-1]
     assert "--token <value withheld> \\" in farewell
     assert "--control-plane --certificate-key <value withheld>" in farewell
@@ -203,7 +204,7 @@ SECRETS = {**DRY, "controlPlaneEndpoint": "api.example.org", "certificateKey": "
 
 def test_events_have_no_secrets_and_say_so(machine: Machine) -> None:
     out = io.StringIO()
-    phases.run(options(overrides=SECRETS, upload_certs=True), machine, JsonProgress(out))
+    init.run(options(overrides=SECRETS, upload_certs=True), machine, JsonProgress(out))
     secret = b"0123456789abcdef"
     for text in ("abcdef.0123456789abcdef", "e6" * 32, secret.decode(), base64.b64encode(secret).decode()):
         assert text not in out.getvalue()
@@ -216,7 +217,7 @@ def test_events_have_no_secrets_and_say_so(machine: Machine) -> None:
 
 def test_events_have_the_secrets_that_were_asked_for(machine: Machine) -> None:
     out = io.StringIO()
-    phases.run(options(overrides=SECRETS, upload_certs=True), machine, JsonProgress(out, show_secrets=True))
+    init.run(options(overrides=SECRETS, upload_certs=True), machine, JsonProgress(out, show_secrets=True))
     marked = [event["text"] for event in map(json.loads, out.getvalue().splitlines()) if event.get("secret")]
     assert "[bootstrap-token] Using token: abcdef.0123456789abcdef" in marked
     assert f"--certificate-key {'e6' * 32}" in marked[-1]
@@ -224,7 +225,7 @@ def test_events_have_the_secrets_that_were_asked_for(machine: Machine) -> None:
 
 def test_events_tell_phase_by_phase_what_happened(machine: Machine) -> None:
     out = io.StringIO()
-    phases.run(options(overrides={**DRY, "skipPhases": ["addon/coredns"]}), machine, JsonProgress(out))
+    init.run(options(overrides={**DRY, "skipPhases": ["addon/coredns"]}), machine, JsonProgress(out))
     events = [json.loads(line) for line in out.getvalue().splitlines()]
     finished = [event["phase"] for event in events if event["event"] == "finished"]
     assert finished[:3] == ["preflight", "certs", "certs/ca"]

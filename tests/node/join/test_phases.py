@@ -12,11 +12,10 @@ from node.machine import Machine
 from slipway.api.kubeadm.internal import ClusterConfiguration, JoinConfiguration, JoinControlPlane
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.node import workflow
+from slipway.node import join, workflow
 from slipway.node.cluster import imagined
-from slipway.node.join import phases as join
-from slipway.node.join import steps
-from slipway.node.join.phases import JoinOptions, JoinRun
+from slipway.node.join.cluster import Found
+from slipway.node.join.options import JoinOptions, JoinRun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +57,13 @@ def test_a_worker_gets_the_files_of_its_kubelet(machine: Machine, lines: Lines, 
     ]
     assert (tmp_path / "dry/ca.crt").read_text() == imagined.CA_CERTIFICATE
     assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize(("overrides", "is_control_plane"), [(WORKER, False), (CONTROL_PLANE, True)])
+def test_a_join_tells_a_program_what_it_made(overrides: dict[str, object], is_control_plane: bool, machine: Machine, lines: Lines) -> None:
+    result = join.run(JoinOptions(overrides=overrides), machine, lines)
+    assert (result.endpoint, result.is_control_plane) == (imagined.SERVER, is_control_plane)
+    assert list(result.seconds) == [event.phase for event in lines.events if event.event == "finished"]
 
 
 def test_a_dry_run_takes_any_token(machine: Machine, lines: Lines, tmp_path: Path) -> None:
@@ -130,7 +136,7 @@ def test_a_phase_alone_ends_without_a_farewell(machine: Machine, lines: Lines, t
         ("v1.33.13", {}, True),
         ("v1.33.13", {"ControlPlaneKubeletLocalMode": False}, False),
         ("v1.34.10", {"ControlPlaneKubeletLocalMode": False}, False),
-        # The gate is locked in 1.35 and gone in 1.36: joinsteps have one order left.
+        # The gate is locked in 1.35 and gone in 1.36: there is one order left.
         ("v1.36.3", {"ControlPlaneKubeletLocalMode": False}, True),
     ],
 )
@@ -139,12 +145,14 @@ def test_etcd_joins_before_the_kubelet_has_credentials_only_where_the_kubelet_ta
 ) -> None:
     ctx = make_context(ClusterConfiguration(feature_gates=gates), version=version)
     config = JoinConfiguration(control_plane=JoinControlPlane())
-    state = JoinRun(config=config, options=JoinOptions(), release=ctx.release, host=machine, machine=machine, progress=lines, ctx=ctx)
+    state = JoinRun(
+        config=config, options=JoinOptions(), release=ctx.release, host=machine, machine=machine, progress=lines, way=Found(), ctx=ctx
+    )
     applied = [
         item.path
         for item in workflow.walk(join.PHASES)
-        if item.phase.run in (steps.etcd_join, steps.kubelet_wait_bootstrap)
+        if item.phase.run in ("steps:etcd_join", "steps:kubelet_wait_bootstrap")
         and item.phase.applies is not None
-        and item.phase.applies(state)
+        and workflow.function(item.phase.applies, join.__name__)(state)
     ]
     assert applied == (["etcd-join", "kubelet-wait-bootstrap"] if first else ["control-plane-join/etcd"])

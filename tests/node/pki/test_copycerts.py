@@ -11,6 +11,7 @@ from cases.certificates import Machine
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.dryrun import DryRunHost
+from slipway.node.cluster.dryrun import DryRunCluster
 from slipway.node.pki import copycerts
 
 SHARED = {"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.pub", "sa.key", "etcd-ca.crt", "etcd-ca.key"}
@@ -151,5 +152,8 @@ def test_a_dry_run_shows_no_content(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.run("certs all")
     machine.ctx.host = DryRunHost(machine.host, str(tmp_path / "dry"), ("/etc/kubernetes",))
-    data = _secret(machine, copycerts.new_certificate_key())["data"]
-    assert data == dict.fromkeys(SHARED)
+    cluster = DryRunCluster(machine.ctx.progress, machine.ctx.release)
+    copycerts.would_upload(machine.ctx, cluster, copycerts.new_certificate_key())
+    shown = cluster.get("v1", "Secret", copycerts.SECRET_NAME, copycerts.NAMESPACE)
+    assert shown is not None
+    assert shown["data"] == dict.fromkeys(SHARED)

@@ -206,31 +206,3 @@ def test_a_certificate_without_purpose_cannot_be_renewed(tmp_path: Path) -> None
 
 
 # apimachinery's pkg/util/duration/duration_test.go
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-2, "<invalid>"),
-        (-1, "0s"),
-        (0, "0s"),
-        (1, "1s"),
-        (70, "70s"),
-        (119, "119s"),
-        (120, "2m"),
-        (190, "3m10s"),
-        (599, "9m59s"),
-        (70 * 60, "70m"),
-        (179 * 60 + 59, "179m"),
-        (47 * 3600, "47h"),
-        (49 * 3600, "2d1h"),
-        (3 * 3600, "3h"),
-        (7 * 3600 + 31 * 60, "7h31m"),
-        (8 * 86400 + 2 * 3600, "8d"),
-        (367 * 86400, "367d"),
-        (729 * 86400, "729d"),
-        (2 * 365 * 86400, "2y"),
-        (2 * 365 * 86400 + 2 * 86400, "2y2d"),
-        (8 * 365 * 86400 + 2 * 86400, "8y"),
-    ],
-)
-def test_spans_are_shown_with_two_or_three_figures(seconds: int, text: str) -> None:
-    assert expiration.human_duration(seconds) == text

@@ -26,7 +26,7 @@ from slipway.api.machinery.errors import PreflightError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
 from slipway.kube.proxies import proxy_for
-from slipway.node.preflight import check, machine, proxies, workflows
+from slipway.node.preflight import check, machine, workflows
 from slipway.node.preflight.check import Check, Findings
 
 if TYPE_CHECKING:
@@ -228,20 +228,20 @@ def test_a_connection_takes_the_proxy_that_go_would_take(host: str, environment:
 
 @pytest.mark.parametrize(("cidr", "warnings", "errors"), [("", 0, 0), ("10.96.0.0/12", 1, 0), ("nonsense", 0, 1)])
 def test_subnets_should_be_reached_directly(cidr: str, warnings: int, errors: int, tmp_path: Path) -> None:
-    found = proxies.direct_subnet(cidr).find(Machine(tmp_path, PROXY))
+    found = machine.direct_subnet(cidr).find(Machine(tmp_path, PROXY))
     assert (len(found.warnings), len(found.errors)) == (warnings, errors)
 
 
 def test_a_proxy_in_between_is_told(tmp_path: Path) -> None:
-    assert proxies.direct("10.0.0.1").find(Machine(tmp_path, PROXY)).warnings == (
+    assert machine.direct("10.0.0.1").find(Machine(tmp_path, PROXY)).warnings == (
         'Connection to "https://10.0.0.1" uses proxy "https://proxy.example.com:3128". If that is not intended, adjust your proxy settings',
     )
 
 
 def test_the_password_of_a_proxy_is_not_told(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, {"HTTPS_PROXY": "http://user:secret@proxy.example.com:3128"})
-    for direct in (proxies.direct("10.0.0.1"), proxies.direct_subnet("10.96.0.0/12")):
-        (warning,) = direct.find(machine).warnings
+    behind_proxy = Machine(tmp_path, {"HTTPS_PROXY": "http://user:secret@proxy.example.com:3128"})
+    for direct in (machine.direct("10.0.0.1"), machine.direct_subnet("10.96.0.0/12")):
+        (warning,) = direct.find(behind_proxy).warnings
         assert 'uses proxy "http://xxxxx@proxy.example.com:3128"' in warning
 
 

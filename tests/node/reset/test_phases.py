@@ -12,10 +12,10 @@ from node.machine import Machine
 
 from slipway.api.machinery.errors import OperatorError, PreflightError
 from slipway.host import procfs, real, waiting
+from slipway.node import reset
 from slipway.node.etcd import membership, pod, wal
+from slipway.node.reset import ResetOptions
 from slipway.node.reset import etcd as resetetcd
-from slipway.node.reset import phases
-from slipway.node.reset.phases import ResetOptions
 
 if TYPE_CHECKING:
     from node.conftest import Lines
@@ -46,25 +46,25 @@ def test_the_manifest_tells_where_etcd_keeps_its_data(manifest: str | None, fold
 
 
 def test_an_etcd_without_a_data_folder_is_taken_for_an_external_one(tmp_path: Path, lines: Lines) -> None:
-    phases.run(ResetOptions(overrides=DRY), Machine(tmp_path).put(ETCD, POD), lines)
+    reset.run(ResetOptions(overrides=DRY), Machine(tmp_path).put(ETCD, POD), lines)
     assert "[reset] No etcd config found. Assuming external etcd" in lines.said
 
 
 def test_a_dry_run_deletes_nothing(tmp_path: Path, lines: Lines) -> None:
     host = Machine(tmp_path).put("/etc/kubernetes/admin.conf", "").put("/etc/kubernetes/pki/ca.crt", "")
-    phases.run(ResetOptions(overrides=DRY), host, lines)
+    reset.run(ResetOptions(overrides=DRY), host, lines)
     assert host.exists("/etc/kubernetes/admin.conf")
     assert host.exists("/etc/kubernetes/pki/ca.crt")
 
 
 def test_the_folders_are_those_of_the_configuration(tmp_path: Path, lines: Lines) -> None:
-    phases.run(ResetOptions(overrides={**DRY, "certificatesDir": "/srv/pki", "cleanupTmpDir": True}), Machine(tmp_path), lines)
+    reset.run(ResetOptions(overrides={**DRY, "certificatesDir": "/srv/pki", "cleanupTmpDir": True}), Machine(tmp_path), lines)
     assert "[dryrun] Would delete contents of directories: [/etc/kubernetes/manifests /srv/pki /etc/kubernetes/tmp]" in lines.said
     assert '[reset] WARNING: Cleaning a non-default certificates directory: "/srv/pki"' in lines.warned
 
 
 def test_a_phase_alone_ends_without_instructions(tmp_path: Path, lines: Lines) -> None:
-    phases.run(ResetOptions(overrides=DRY, only="cleanup-node"), Machine(tmp_path), lines)
+    reset.run(ResetOptions(overrides=DRY, only="cleanup-node"), Machine(tmp_path), lines)
     assert lines.shown == []
 
 
@@ -72,7 +72,7 @@ def test_only_root_may_reset(tmp_path: Path, lines: Lines) -> None:
     host = Machine(tmp_path)
     host.uid = 1000
     with pytest.raises(PreflightError):
-        phases.run(ResetOptions(overrides=DRY), host, lines)
+        reset.run(ResetOptions(overrides=DRY), host, lines)
 
 
 REAL = {"criSocket": "unix:///run/containerd/containerd.sock", "force": True}
@@ -98,9 +98,23 @@ def files(root: Path) -> set[str]:
     return {f"/{path.relative_to(root)}" for path in root.rglob("*") if path.is_file()}
 
 
+def test_a_reset_tells_a_program_what_is_gone(tmp_path: Path, lines: Lines) -> None:
+    host = machine_with_files(tmp_path).put("/etc/kubernetes/scheduler.conf", "")
+    result = reset.run(ResetOptions(overrides=REAL), host, lines)
+    assert result.emptied == ("/var/lib/etcd", "/etc/kubernetes/manifests", "/var/lib/kubelet", "/etc/kubernetes/pki")
+    assert result.removed == ("/etc/kubernetes/scheduler.conf",)
+    assert result.left_alone == ("/etc/cni/net.d (10-bridge.conflist)", "/etc/kubernetes (tmp)", "/home/admin/.kube/config")
+    assert list(result.seconds) == ["preflight", "remove-etcd-member", "cleanup-node"]
+
+
+def test_of_a_dry_run_nothing_is_gone(tmp_path: Path, lines: Lines) -> None:
+    result = reset.run(ResetOptions(overrides=DRY), machine_with_files(tmp_path), lines)
+    assert (result.emptied, result.removed) == ((), ())
+
+
 def test_a_reset_deletes_what_was_made_and_says_what_it_left(tmp_path: Path, lines: Lines) -> None:
     host = machine_with_files(tmp_path)
-    phases.run(ResetOptions(overrides=REAL), host, lines)
+    reset.run(ResetOptions(overrides=REAL), host, lines)
     assert files(tmp_path) == {
         "/etc/kubernetes/tmp/kubeadm-backup/etcd.yaml",
         "/home/admin/.kube/config",
@@ -120,7 +134,7 @@ def test_a_reset_deletes_what_was_made_and_says_what_it_left(tmp_path: Path, lin
 def test_a_reset_can_be_run_again(tmp_path: Path, lines: Lines) -> None:
     host = machine_with_files(tmp_path)
     for _ in range(2):
-        phases.run(ResetOptions(overrides={**REAL, "cleanupTmpDir": True}), host, lines)
+        reset.run(ResetOptions(overrides={**REAL, "cleanupTmpDir": True}), host, lines)
     assert files(tmp_path) == {"/home/admin/.kube/config", "/etc/cni/net.d/10-bridge.conflist"}
 
 
@@ -129,7 +143,7 @@ def test_without_consent_nothing_is_done(answer: str, tmp_path: Path, lines: Lin
     host = machine_with_files(tmp_path)
     before = files(tmp_path)
     with pytest.raises(OperatorError, match="won't proceed; the user didn't answer"):
-        phases.run(ResetOptions(overrides={**REAL, "force": False}, answer=lambda: answer), host, lines)
+        reset.run(ResetOptions(overrides={**REAL, "force": False}, answer=lambda: answer), host, lines)
     assert lines.shown == ["[reset] Are you sure you want to proceed? [y/N]: "]
     assert files(tmp_path) == before
 
@@ -137,13 +151,13 @@ def test_without_consent_nothing_is_done(answer: str, tmp_path: Path, lines: Lin
 @pytest.mark.parametrize("answer", ["y\n", "Yes\n", "YES"])
 def test_consent_is_given_with_a_word(answer: str, tmp_path: Path, lines: Lines) -> None:
     host = machine_with_files(tmp_path)
-    phases.run(ResetOptions(overrides={**REAL, "force": False}, answer=lambda: answer), host, lines)
+    reset.run(ResetOptions(overrides={**REAL, "force": False}, answer=lambda: answer), host, lines)
     assert not host.exists("/var/lib/kubelet/config.yaml")
 
 
 def test_a_cluster_that_cannot_be_asked_is_a_warning(tmp_path: Path, lines: Lines) -> None:
     host = machine_with_files(tmp_path).put("/etc/kubernetes/admin.conf", "apiVersion: v1\nkind: Config\n")
-    phases.run(ResetOptions(overrides=REAL), host, lines)
+    reset.run(ResetOptions(overrides=REAL), host, lines)
     assert any("Unable to fetch the kubeadm-config ConfigMap from cluster" in text for text in lines.warned)
     assert not host.exists("/etc/kubernetes/admin.conf")
 
@@ -213,7 +227,7 @@ def pair(tmp_path: Path, lines: Lines) -> Iterator[tuple[EtcdNode, EtcdNode]]:
 
 def test_a_member_leaves_while_the_api_server_is_gone(pair: tuple[EtcdNode, EtcdNode], lines: Lines) -> None:
     first, second = pair
-    phases.run(ResetOptions(overrides=REAL), Machine(second.root), lines)
+    reset.run(ResetOptions(overrides=REAL), Machine(second.root), lines)
     assert [member.name for member in first.client().members()] == ["a"]
     assert second.ctx.host.list_dir("/var/lib/etcd") == []
     assert not second.ctx.host.exists(ETCD)
@@ -223,7 +237,7 @@ def test_a_member_leaves_while_the_api_server_is_gone(pair: tuple[EtcdNode, Etcd
 def test_the_only_member_is_not_removed_but_its_data_is(pair: tuple[EtcdNode, EtcdNode], lines: Lines) -> None:
     first, second = pair
     membership.leave(first.client(), second.peer_url)
-    phases.run(ResetOptions(overrides=REAL), Machine(first.root), lines)
+    reset.run(ResetOptions(overrides=REAL), Machine(first.root), lines)
     assert first.ctx.host.list_dir("/var/lib/etcd") == []
     assert not any("Removed the etcd member" in text for text in lines.said)
     assert not any("Failed to remove etcd member" in text for text in lines.warned)
@@ -236,7 +250,7 @@ def test_a_member_that_cannot_leave_is_named(pair: tuple[EtcdNode, EtcdNode], li
     owner = wal.owner(second.ctx.host, "/var/lib/etcd")
     assert owner is not None
     config = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ResetConfiguration\nforce: true\ntimeouts: {etcdAPICall: 1s}\n"
-    phases.run(ResetOptions(text=config + f"criSocket: {REAL['criSocket']}\n"), Machine(second.root), lines)
+    reset.run(ResetOptions(text=config + f"criSocket: {REAL['criSocket']}\n"), Machine(second.root), lines)
     assert any(
         f"Connection refused, please manually remove this etcd member using etcdctl: `etcdctl member remove {owner.member_id:x}`" in text
         for text in lines.warned

@@ -25,7 +25,7 @@ from slipway.api.kubeadm.internal import (
 )
 from slipway.api.machinery.duration import Duration
 from slipway.node.etcd.pod import write_local
-from slipway.node.staticpods import components, volumes
+from slipway.node.staticpods import components, pod
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -446,7 +446,7 @@ def test_a_pod_without_variables_has_no_env(make_context: MakeContext) -> None:
 )
 def test_folders_of_an_external_etcd_are_mounted_once(ca: str, cert: str, key: str, expected: list[str]) -> None:
     etcd = ExternalEtcd(ca_file=ca, cert_file=cert, key_file=key)
-    assert volumes.external_etcd_folders(etcd, "/etc/kubernetes/pki") == expected
+    assert pod.external_etcd_folders(etcd, "/etc/kubernetes/pki") == expected
 
 
 def test_each_component_mounts_what_it_reads(make_context: MakeContext) -> None:

@@ -11,9 +11,8 @@ from slipway.api.kubeadm.internal import APIEndpoint, ClusterConfiguration, Etcd
 from slipway.api.machinery.errors import OperatorError
 from slipway.node.dryrun import host_for
 from slipway.node.etcd import pod as etcd
-from slipway.node.staticpods import accounts, components, rootless
-from slipway.node.staticpods.accounts import Accounts
-from slipway.node.staticpods.rootless import Owned
+from slipway.node.staticpods import components, rootless
+from slipway.node.staticpods.rootless import Accounts, Owned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +35,7 @@ MADE = Accounts(
 
 
 def test_missing_accounts_are_added_and_existing_ones_kept() -> None:
-    made = accounts.ensured(LOGIN_DEFS, PASSWD, GROUP)
+    made = rootless.ensured(LOGIN_DEFS, PASSWD, GROUP)
     assert made.users == {"kubeadm-etcd": 101, "kubeadm-kas": 102, "kubeadm-kcm": 103, "kubeadm-ks": 104}
     assert made.groups == {
         "kubeadm-etcd": 102,
@@ -55,8 +54,8 @@ def test_missing_accounts_are_added_and_existing_ones_kept() -> None:
 
 
 def test_a_second_time_changes_nothing() -> None:
-    made = accounts.ensured(LOGIN_DEFS, PASSWD, GROUP)
-    assert accounts.ensured(LOGIN_DEFS, made.passwd, made.group) == made
+    made = rootless.ensured(LOGIN_DEFS, PASSWD, GROUP)
+    assert rootless.ensured(LOGIN_DEFS, made.passwd, made.group) == made
 
 
 @pytest.mark.parametrize(
@@ -69,14 +68,14 @@ def test_a_second_time_changes_nothing() -> None:
     ],
 )
 def test_the_limits_for_system_accounts_hold(login_defs: str, first_user: int, first_group: int) -> None:
-    made = accounts.ensured(login_defs, "root:x:0:0:::/bin/bash", "")
+    made = rootless.ensured(login_defs, "root:x:0:0:::/bin/bash", "")
     assert (made.users["kubeadm-etcd"], made.groups["kubeadm-etcd"]) == (first_user, first_group)
     assert made.passwd.startswith("root:x:0:0:::/bin/bash\nkubeadm-etcd:x:")
 
 
 def test_ids_that_are_taken_are_passed_over() -> None:
     passwd = "foo:x:101:1:::\nbar:x:103:1:::\nbaz:x:105:1:::\n"
-    assert list(accounts.ensured("", passwd, "").users.values()) == [100, 102, 104, 106]
+    assert list(rootless.ensured("", passwd, "").users.values()) == [100, 102, 104, 106]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_ids_that_are_taken_are_passed_over() -> None:
 )
 def test_accounts_that_cannot_be_used_are_named(login_defs: str, passwd: str, group: str, complaint: str) -> None:
     with pytest.raises(OperatorError, match=complaint):
-        accounts.ensured(login_defs, passwd, group)
+        rootless.ensured(login_defs, passwd, group)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ EXTERNAL = Etcd(external=ExternalEtcd(endpoints=["https://etcd:2379"]))
             False,
             [
                 Owned("/pki/sa.pub", 1000, 1001),
-                Owned("/pki/sa.key", 0, 1002, "640"),
+                Owned("/pki/sa.key", 0, 1002, 0o640),
                 Owned("/pki/apiserver.key", 1000, 1001),
                 Owned("/pki/apiserver-kubelet-client.key", 1000, 1001),
                 Owned("/pki/front-proxy-client.key", 1000, 1001),
@@ -145,7 +144,7 @@ EXTERNAL = Etcd(external=ExternalEtcd(endpoints=["https://etcd:2379"]))
             False,
             [
                 Owned("/pki/sa.pub", 1000, 1001),
-                Owned("/pki/sa.key", 0, 1002, "640"),
+                Owned("/pki/sa.key", 0, 1002, 0o640),
                 Owned("/pki/apiserver.key", 1000, 1001),
                 Owned("/pki/apiserver-kubelet-client.key", 1000, 1001),
                 Owned("/pki/front-proxy-client.key", 1000, 1001),
@@ -157,7 +156,7 @@ EXTERNAL = Etcd(external=ExternalEtcd(endpoints=["https://etcd:2379"]))
             False,
             [
                 Owned("/etc/kubernetes/controller-manager.conf", 1000, 1001),
-                Owned("/pki/sa.key", 0, 1002, "640"),
+                Owned("/pki/sa.key", 0, 1002, 0o640),
                 Owned("/pki/ca.key", 1000, 1001),
             ],
         ),
@@ -165,7 +164,7 @@ EXTERNAL = Etcd(external=ExternalEtcd(endpoints=["https://etcd:2379"]))
             "kube-controller-manager",
             Etcd(),
             True,
-            [Owned("/etc/kubernetes/controller-manager.conf", 1000, 1001), Owned("/pki/sa.key", 0, 1002, "640")],
+            [Owned("/etc/kubernetes/controller-manager.conf", 1000, 1001), Owned("/pki/sa.key", 0, 1002, 0o640)],
         ),
         ("kube-scheduler", Etcd(), False, [Owned("/etc/kubernetes/scheduler.conf", 1000, 1001)]),
         (
@@ -173,7 +172,7 @@ EXTERNAL = Etcd(external=ExternalEtcd(endpoints=["https://etcd:2379"]))
             Etcd(local=LocalEtcd(data_dir="/var/lib/etcd/data")),
             False,
             [
-                Owned("/var/lib/etcd/data", 1000, 1001, ""),
+                Owned("/var/lib/etcd/data", 1000, 1001, None),
                 Owned("/pki/etcd/server.key", 1000, 1001),
                 Owned("/pki/etcd/peer.key", 1000, 1001),
             ],
@@ -195,7 +194,7 @@ def test_the_scheduler_gives_up_root(make_context: MakeContext, tmp_path: Path) 
     components.write(ctx, "kube-scheduler")
     given = (tmp_path / "etc/kubernetes/scheduler.conf").stat()
     assert (given.st_uid, given.st_gid, given.st_mode & 0o777) == (104, 105, 0o600)
-    assert (tmp_path / "etc/passwd").read_text() == accounts.ensured(LOGIN_DEFS, PASSWD, GROUP).passwd
+    assert (tmp_path / "etc/passwd").read_text() == rootless.ensured(LOGIN_DEFS, PASSWD, GROUP).passwd
     written = (tmp_path / "etc/kubernetes/manifests/kube-scheduler.yaml").read_text()
     assert "  securityContext:\n    runAsGroup: 105\n    runAsUser: 104\n    seccompProfile:\n" in written
 
@@ -205,8 +204,8 @@ def test_a_dry_run_only_says_what_would_change(make_context: MakeContext, tmp_pa
     cluster = ClusterConfiguration(feature_gates={"RootlessControlPlane": True}, etcd=Etcd(local=LocalEtcd(data_dir="/var/lib/etcd")))
     ctx = make_context(cluster, endpoint=APIEndpoint(), environment={"KUBEADM_INIT_DRYRUN_DIR": str(tmp_path / "dry")})
     ctx.host = host_for(ctx.host, "KUBEADM_INIT_DRYRUN_DIR", "kubeadm-init-dryrun", lines)
-    etcd.write_local(ctx)
-    components.write(ctx, "kube-scheduler")
+    etcd.would_write_local(ctx)
+    components.would_write(ctx, "kube-scheduler")
     assert [line for line in lines.said if "non-root" in line] == [
         '[etcd] Would create users and groups for "etcd" to run as non-root',
         '[etcd] Would update static pod manifest for "etcd" to run as non-root',

@@ -9,8 +9,8 @@ from node.conftest import VERSIONS
 from node.machine import Machine
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.node.upgrade import phases as upgrade
-from slipway.node.upgrade.phases import UpgradeOptions
+from slipway.node import upgrade
+from slipway.node.upgrade import UpgradeOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,15 @@ def acting_as(host: Node, version: str) -> Node:
 
 def apply(host: Node, lines: Lines, version: str, **fields: Any) -> None:
     overrides = {"apply.dryRun": True, "apply.kubernetesVersion": version}
-    upgrade.apply(upgrade.prepare_apply(UpgradeOptions(overrides=overrides, **fields), acting_as(host, version), lines))
+    upgrade.run(UpgradeOptions(overrides=overrides, **fields), acting_as(host, version), lines)
+
+
+def test_an_upgrade_tells_a_program_what_it_did(node: Node, lines: Lines) -> None:
+    overrides = {"apply.dryRun": True, "apply.kubernetesVersion": "v1.36.3"}
+    result = upgrade.run(UpgradeOptions(overrides=overrides), acting_as(node, "v1.36.3"), lines)
+    assert (result.from_version, result.kubernetes_version, result.is_control_plane) == ("v1.35.0", "v1.36.3", True)
+    assert (result.exchanged, result.backup_dir) == ((), "")
+    assert list(result.seconds) == [event.phase for event in lines.events if event.event == "finished"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -75,8 +83,8 @@ def test_a_flag_that_the_kubelet_no_longer_knows_is_taken_out(version: str, drop
 
 
 def test_a_worker_has_only_its_kubelet_upgraded(node: Node, lines: Lines, tmp_path: Path) -> None:
-    state = upgrade.prepare_node(UpgradeOptions(overrides={"node.dryRun": True}), acting_as(node, "v1.36.3"), lines)
-    upgrade.node(state)
+    state = upgrade.prepare(UpgradeOptions(command="node", overrides={"node.dryRun": True}), acting_as(node, "v1.36.3"), lines)
+    upgrade.perform(state)
     assert [line for line in lines.said if "Not a control plane node" in line] == [
         "[upgrade/preflight] Skipping prepull. Not a control plane node.",
         "[upgrade/control-plane] Skipping phase. Not a control plane node.",
@@ -101,17 +109,17 @@ def test_a_worker_has_only_its_kubelet_upgraded(node: Node, lines: Lines, tmp_pa
 def test_the_kubelet_keeps_its_runtime(files: dict[str, str], socket: str, node: Node, lines: Lines, tmp_path: Path) -> None:
     for path, text in files.items():
         node.put(path, text)
-    upgrade.node(upgrade.prepare_node(UpgradeOptions(overrides={"node.dryRun": True}), acting_as(node, "v1.36.3"), lines))
+    upgrade.run(UpgradeOptions(command="node", overrides={"node.dryRun": True}), acting_as(node, "v1.36.3"), lines)
     assert f"containerRuntimeEndpoint: {socket}\n" in (tmp_path / "dry/config.yaml").read_text()
 
 
 def test_a_real_upgrade_needs_a_kubeconfig(node: Node, lines: Lines) -> None:
     with pytest.raises(OperatorError, match=r"admin\.conf"):
-        upgrade.prepare_apply(UpgradeOptions(overrides={"apply.kubernetesVersion": "v1.36.3"}), node, lines)
+        upgrade.prepare(UpgradeOptions(overrides={"apply.kubernetesVersion": "v1.36.3"}), node, lines)
     with pytest.raises(OperatorError, match=r"kubelet\.conf"):
-        upgrade.prepare_node(UpgradeOptions(), node, lines)
+        upgrade.prepare(UpgradeOptions(command="node"), node, lines)
 
 
 def test_apply_needs_a_version(node: Node, lines: Lines) -> None:
     with pytest.raises(OperatorError, match=r"Required arguments: \[version\]"):
-        upgrade.prepare_apply(UpgradeOptions(overrides={"apply.dryRun": True}), node, lines)
+        upgrade.prepare(UpgradeOptions(overrides={"apply.dryRun": True}), node, lines)

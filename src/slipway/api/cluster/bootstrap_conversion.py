@@ -18,8 +18,8 @@ from slipway.api.cluster import bootstrap, bootstrap_v1beta1
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
 from slipway.api.cluster.meta import Type, manifest
 from slipway.api.machinery.duration import Duration
-from slipway.api.machinery.encode import encode
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.strict import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

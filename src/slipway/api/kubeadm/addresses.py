@@ -100,3 +100,10 @@ def _parse_cidr(text: str) -> Network:
     if not 0 <= bits <= parsed.max_prefixlen:
         raise ValueError(f"invalid CIDR address: {text}")
     return ip_network((parsed, bits), strict=False)
+
+
+def is_global_unicast(address: Address) -> bool:
+    """As Go's ``IP.IsGlobalUnicast``: private addresses count, link-local and loopback ones do not."""
+    broadcast = isinstance(address, IPv4Address) and int(address) == 0xFFFFFFFF
+    special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+    return not (broadcast or special)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from slipway.api.kubeadm import defaults, internal, v1beta3, v1beta4
-from slipway.api.machinery import encode
+from slipway.api.machinery import strict
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.objects import Object
 from slipway.api.releases import Release
@@ -162,7 +162,7 @@ def _taint_to_internal(source: Any, fields: Fields, release: Release) -> None:
 
 def _env_var_from_v1beta4(source: v1beta4.EnvVar, fields: Fields, release: Release) -> None:
     if source.value_from is not None:
-        value_from = encode.encode(source.value_from)
+        value_from = strict.encode(source.value_from)
         if "resourceFieldRef" in value_from:
             value_from["resourceFieldRef"]["divisor"] = _canonical_quantity(source.value_from.resource_field_ref)
         fields["value_from"] = value_from

@@ -18,6 +18,8 @@ _LIMIT = 1 << 63
 _TERM = re.compile(r"(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<unit>[^.0-9]*)")
 _UNQUOTABLE = re.compile(r"[\"\\]|[^\x20-\x7f]")
 
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+
 
 class Duration(int):
     """A span of time in nanoseconds, as Go's ``time.Duration``; ``str()`` gives Go's text."""
@@ -113,3 +115,31 @@ def _quoted(text: str) -> str:
 def _escaped(match: re.Match[str]) -> str:
     character = match[0]
     return f"\\{character}" if character in '"\\' else "".join(f"\\x{byte:02x}" for byte in character.encode())
+
+
+def human_duration(seconds: int) -> str:
+    """A span with two or three significant figures, as kubectl shows ages: ``364d``, ``7h30m``, ``5m10s``."""
+    if seconds < -1:
+        return "<invalid>"
+    if seconds < 2 * _MINUTE:
+        return f"{max(seconds, 0)}s"
+    if seconds < 10 * _MINUTE:
+        return _two(seconds, _MINUTE, "m", 1, "s", 60)
+    if seconds < 3 * _HOUR:
+        return f"{seconds // _MINUTE}m"
+    if seconds < 8 * _HOUR:
+        return _two(seconds, _HOUR, "h", _MINUTE, "m", 60)
+    if seconds < 2 * _DAY:
+        return f"{seconds // _HOUR}h"
+    if seconds < 8 * _DAY:
+        return _two(seconds, _DAY, "d", _HOUR, "h", 24)
+    if seconds < 2 * _YEAR:
+        return f"{seconds // _DAY}d"
+    if seconds < 8 * _YEAR:
+        return _two(seconds, _YEAR, "y", _DAY, "d", 365)
+    return f"{seconds // _YEAR}y"
+
+
+def _two(seconds: int, large: int, large_name: str, small: int, small_name: str, ratio: int) -> str:
+    rest = seconds // small % ratio
+    return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")

@@ -1,7 +1,7 @@
-"""Strict decoding: a document into a typed object, with every problem and its place, not only the first.
+"""Between documents and typed objects: strict decoding, with every problem and its place, and encoding as Go prints.
 
-The rules are those of Kubernetes' JSON decoder: names match with their case, null leaves a field as it is, a string is only
-a string and an integer only an integer.
+Decoding follows Kubernetes' JSON decoder: names match with their case, null leaves a field as it is, a string is only a string
+and an integer only an integer.  Encoding has Go's rules for what is printed (see ``objects``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from types import GenericAlias, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
 
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import listed
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from slipway.api.machinery.yaml.goyaml import Document, Path
+
 
 AnyObject = TypeVar("AnyObject", bound=Object)
 
@@ -207,3 +210,40 @@ def _kind_of(value: Any) -> str:
     if value is None:
         return "null"
     return "list" if isinstance(value, list) else "object"
+
+
+# Attribute, name on the wire, default, and whether it is printed even then.
+_plans: dict[type[Object], list[tuple[str, str, Any, bool]]] = {}
+
+
+def encode(value: Object) -> dict[str, Any]:
+    """The object as a plain dict with the names of the wire, in the order of its fields."""
+    out: dict[str, Any] = {}
+    for name, wire, default, always in _plan(type(value)):
+        item = getattr(value, name)
+        # Go leaves out no struct, and Go's Duration is one.
+        if always or isinstance(item, (Object, Duration)) or item != default:
+            out[wire] = _encode(item)
+    return out
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Object):
+        return encode(value)
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _encode(item) for key, item in value.items()}
+    return str(value) if isinstance(value, Duration) else value
+
+
+def _plan(cls: type[Object]) -> list[tuple[str, str, Any, bool]]:
+    plan = _plans.get(cls)
+    if plan is None:
+        names = cls.__struct_fields__
+        defaults = (msgspec.NODEFAULT,) * (len(names) - len(cls.__struct_defaults__)) + cls.__struct_defaults__
+        plan = _plans[cls] = [
+            (name, wire, default.factory() if hasattr(default, "factory") else default, name in cls.always_printed)
+            for name, wire, default in zip(names, cls.__struct_encode_fields__, defaults, strict=True)
+        ]
+    return plan

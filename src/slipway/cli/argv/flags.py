@@ -42,11 +42,6 @@ class Flag:
         self.hidden = hidden or bool(deprecated)
         """Whether it is left out of help and completion."""
 
-    @property
-    def value_without_argument(self) -> str:
-        """What ``--flag`` without a value means; empty where a value must follow."""
-        return "true" if self.kind == "bool" else ""
-
 
 _FORMATS = ("text", "json", "yaml", "kyaml")
 _KUBECONFIG = "/etc/kubernetes/admin.conf"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.cli.argv.values import InvalidValueError, Value, default_value, parse_value, quote
+from slipway.cli.argv.values import InvalidValueError, Value, default_value, parse_value, quote, value_without_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from slipway.cli.argv.command import Command
     from slipway.cli.argv.flags import Flag
     from slipway.host.interface import Host
+    from slipway.host.progress import Progress
 
 
 class Invocation:
@@ -74,6 +75,19 @@ class Invocation:
         value = self.value(name)
         assert isinstance(value, list)
         return [(str(item[0]), str(item[1])) for item in value]
+
+    def progress(self) -> Progress:
+        """Where to report to: lines for a person, or with ``-o json`` an event a line; sub-commands of phases have no ``-o``."""
+        from slipway.host.progress import JsonProgress, TextProgress
+
+        chosen = self.text("output") if "output" in self.flags else "text"
+        if chosen == "json":
+            return JsonProgress()
+        if chosen != "text":
+            from slipway.api.machinery.errors import UsageError
+
+            raise UsageError(f'invalid output format "{chosen}": use text or json')
+        return TextProgress()
 
     @property
     def verbosity(self) -> int:
@@ -142,7 +156,7 @@ def _long(invocation: Invocation, word: str, rest: list[str]) -> None:
     if flag is None:
         raise _usage(f"unknown flag: --{name}")
     if not equals:
-        value = flag.value_without_argument
+        value = value_without_argument(flag)
         if not value:
             if not rest:
                 raise _usage(f"flag needs an argument: --{name}")
@@ -158,8 +172,8 @@ def _shorthands(invocation: Invocation, letters: str, rest: list[str]) -> None:
             raise _usage(f"unknown shorthand flag: '{letters[0]}' in -{letters}")
         if len(letters) > 2 and letters[1] == "=":
             value, following = letters[2:], ""
-        elif flag.value_without_argument:
-            value, following = flag.value_without_argument, letters[1:]
+        elif value_without_argument(flag):
+            value, following = value_without_argument(flag), letters[1:]
         elif len(letters) > 1:
             value, following = letters[1:], ""
         elif rest:
@@ -190,7 +204,7 @@ def _takes_argument(command: Command, word: str) -> bool:
         flag = next((flag for flag in flags if flag.name == word[2:]), None)
     else:
         flag = next((flag for flag in flags if flag.shorthand == word[1:]), None)
-    return flag is None or not flag.value_without_argument
+    return flag is None or not value_without_argument(flag)
 
 
 def _words(command: Command, argv: list[str]) -> list[str]:

@@ -19,6 +19,11 @@ class InvalidValueError(Exception):
     """Why a text is not a value of the flag's type."""
 
 
+def value_without_argument(flag: Flag) -> str:
+    """What ``--flag`` without a value means; empty where a value must follow."""
+    return "true" if flag.kind == "bool" else ""
+
+
 def default_value(flag: Flag) -> Value:
     """The value of a flag that is not on the command line."""
     if flag.kind in ("bool", "duration", *_BITS):

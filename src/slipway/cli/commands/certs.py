@@ -46,12 +46,12 @@ def renew(call: Invocation) -> None:
 
 def _context(call: Invocation, command: str, *, quiet: bool = False) -> NodeContext:
     """With the configuration of the file, or of the cluster, or the default where neither can be had."""
-    from slipway.cli.session import QuietProgress, live_context, node_context
-    from slipway.host.progress import TextProgress
+    from slipway.cli.session import live_context, node_context
+    from slipway.host.progress import TextProgress, WarningsOnly
 
     if call.changed("config"):
         return node_context(call, {})
-    ctx = live_context(call, call.text("kubeconfig"), QuietProgress() if quiet else TextProgress(), command)
+    ctx = live_context(call, call.text("kubeconfig"), WarningsOnly(TextProgress()) if quiet else TextProgress(), command)
     if ctx is None:
         # A version is given, so that nothing is looked up on a network.
         ctx = node_context(call, {"kubernetesVersion": _version(call)})

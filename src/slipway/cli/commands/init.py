@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
 from slipway.cli.fields import config_text, init_overrides
-from slipway.cli.session import progress_for
-from slipway.node import paths
-from slipway.node.config import version
-from slipway.node.init import phases
-from slipway.node.init.steps import InitOptions
+from slipway.node import init, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +12,10 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> None:
-    progress = progress_for(call)
-    requested = call.text("kubernetes-version") if call.changed("kubernetes-version") else ""
-    overrides = init_overrides(call, version.acting_release(call.host.environment, requested), progress)
+    progress = call.progress()
+    overrides = init_overrides(call, progress)
     refuse_mixed_arguments(call.given)
-    options = InitOptions(
+    options = init.InitOptions(
         text=config_text(call),
         source=call.config_path,
         overrides=overrides,
@@ -34,6 +29,6 @@ def run(call: Invocation) -> None:
         skip_certificate_key_print=call.is_on("skip-certificate-key-print"),
         print_manifest=call.is_on("print-manifest"),
     )
-    state = phases.prepare(options, call.host, progress)
+    state = init.prepare(options, call.host, progress)
     call.release = state.ctx.release
-    phases.perform(state)
+    init.perform(state)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
 from slipway.cli.fields import config_text, join_overrides
-from slipway.cli.session import progress_for
-from slipway.node.join import phases
-from slipway.node.join.steps import JoinOptions
+from slipway.node import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     refuse_mixed_arguments(call.given)
     overrides = join_overrides(call, progress)
-    options = JoinOptions(
+    options = join.JoinOptions(
         text=config_text(call),
         source=call.config_path,
         overrides=overrides,
@@ -26,10 +24,10 @@ def run(call: Invocation) -> None:
         detect_cri="cri-socket" in call.flags,
         discovers="discovery-file" in call.flags,
     )
-    state = phases.prepare(options, call.host, progress)
+    state = join.prepare(options, call.host, progress)
     call.release = state.release
     try:
-        phases.perform(state)
+        join.perform(state)
     finally:
         # The cluster may have told which release to be.
         call.release = state.release

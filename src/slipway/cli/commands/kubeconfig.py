@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from slipway.cli.session import QuietProgress, live_context, node_context
+from slipway.cli.session import live_context, node_context
+from slipway.host.progress import TextProgress, WarningsOnly
 from slipway.node import kubeconfigs, paths
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def user(call: Invocation) -> None:
     # Unlike kubeadm, which leads to this node by default, the cluster is asked where it is to be reached.
-    ctx = None if call.changed("config") else live_context(call, paths.ADMIN_CONF, QuietProgress(), "kubeconfig")
+    ctx = None if call.changed("config") else live_context(call, paths.ADMIN_CONF, WarningsOnly(TextProgress()), "kubeconfig")
     ctx = ctx or node_context(call, {})
     text = kubeconfigs.user(
         ctx,

@@ -6,9 +6,7 @@ import sys
 
 from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
 from slipway.cli import fields
-from slipway.cli.session import progress_for
-from slipway.node import paths
-from slipway.node.reset import phases
+from slipway.node import paths, reset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     refuse_mixed_arguments(call.given)
-    options = phases.ResetOptions(
+    options = reset.ResetOptions(
         text=fields.config_text(call),
         source=call.config_path,
         overrides=fields.reset_overrides(call),
@@ -28,9 +26,9 @@ def run(call: Invocation) -> None:
         kubeconfig=call.text("kubeconfig") if "kubeconfig" in call.flags else paths.ADMIN_CONF,
         answer=_answer,
     )
-    state = phases.prepare(options, call.host, progress)
+    state = reset.prepare(options, call.host, progress)
     call.release = state.release
-    phases.perform(state)
+    reset.perform(state)
 
 
 def _answer() -> str:

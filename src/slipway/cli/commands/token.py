@@ -27,6 +27,7 @@ def create(call: Invocation) -> None:
     from slipway.api.kubeadm.v1beta4 import BootstrapToken
     from slipway.api.kubeadm.validation.rules import refuse_mixed_arguments
     from slipway.cli.session import node_context
+    from slipway.node import kubeconfigs
     from slipway.node.init import joincommand
 
     refuse_mixed_arguments(call.given)
@@ -47,7 +48,7 @@ def create(call: Invocation) -> None:
     if not call.switch("print-join-command"):
         sys.stdout.write(f"{token}\n")
         return
-    server, ca = joincommand.cluster_of(ctx, path)
+    server, ca = kubeconfigs.leads_to(ctx.host, path)
     pins = joincommand.pins_of(ca, path)
     command = (
         joincommand.control_plane(server, pins, token, certificate_key) if certificate_key else joincommand.worker(server, pins, token)
@@ -73,7 +74,6 @@ def delete(call: Invocation) -> None:
 
 def list_tokens(call: Invocation) -> None:
     from slipway.cli.printer import output_format, print_object
-    from slipway.node.cluster import tokenlist
     from slipway.node.config import version
 
     cluster = _cluster(call, _kubeconfig_path(call), version.acting_release(call.host.environment))
@@ -88,7 +88,7 @@ def list_tokens(call: Invocation) -> None:
             continue
         if chosen == "yaml" and not first:
             sys.stdout.write("---\n")
-        print_object(tokenlist.manifest(token), chosen, tokenlist.text(token, call.host.now(), first=first))
+        print_object(clustertokens.manifest(token), chosen, clustertokens.text(token, call.host.now(), first=first))
         first = False
 
 

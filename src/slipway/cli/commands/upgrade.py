@@ -6,16 +6,16 @@ import sys
 
 from slipway.api.machinery.errors import UsageError
 from slipway.cli.fields import config_text
-from slipway.cli.session import progress_for
 from slipway.host.progress import TextProgress
+from slipway.node import upgrade
 from slipway.node.config import load as configuration
-from slipway.node.upgrade import phases
-from slipway.node.upgrade.phases import UpgradeOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import UpgradeConfiguration
     from slipway.cli.argv.parser import Invocation
+    from slipway.host.progress import Progress
+    from slipway.node.upgrade.options import Command
 
 
 _FIELDS = {
@@ -35,30 +35,33 @@ _APPLY_FIELDS = {
 
 
 def apply(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     config = _configuration(call)
     if call.arguments or not config.apply.kubernetes_version:
         _require_version(call)
-    state = phases.prepare_apply(_options(call, "apply"), call.host, progress)
-    call.release = state.ctx.release
-    phases.apply(state)
+    _run(call, "apply", progress)
 
 
 def node(call: Invocation) -> None:
-    progress = progress_for(call)
+    progress = call.progress()
     _configuration(call)
-    state = phases.prepare_node(_options(call, "node"), call.host, progress)
+    _run(call, "node", progress)
+
+
+def _run(call: Invocation, command: Command, progress: Progress) -> None:
+    state = upgrade.prepare(_options(call, command), call.host, progress)
     call.release = state.ctx.release
-    phases.node(state)
+    upgrade.perform(state)
 
 
-def _options(call: Invocation, section: str) -> UpgradeOptions:
+def _options(call: Invocation, section: Command) -> upgrade.UpgradeOptions:
     """Flags and the version, as fields of the section of the configuration that the command reads."""
     known = _FIELDS | (_APPLY_FIELDS if section == "apply" else {})
     fields = {f"{section}.{field}": call.given[name] for name, field in known.items() if call.changed(name)}
     if call.arguments:
         fields["apply.kubernetesVersion"] = call.arguments[0]
-    return UpgradeOptions(
+    return upgrade.UpgradeOptions(
+        command=section,
         text=config_text(call),
         source=call.config_path,
         overrides=fields,

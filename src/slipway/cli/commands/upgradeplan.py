@@ -7,7 +7,7 @@ from slipway.api.machinery.errors import OperatorError, UsageError
 from slipway.api.machinery.version import Version
 from slipway.cli.fields import config_text
 from slipway.cli.printer import output_format, print_object
-from slipway.host.progress import TextProgress
+from slipway.host.progress import TextProgress, WarningsOnly
 from slipway.node.cluster import live
 from slipway.node.config import load as configuration
 
@@ -29,23 +29,13 @@ _PLAN_FIELDS = {
 }
 
 
-class _Warnings(TextProgress):
-    """What goes with an object on standard output: only warnings, on standard error."""
-
-    def say(self, text: str) -> None:
-        pass
-
-    def show(self, text: str) -> None:
-        pass
-
-
 def plan(call: Invocation) -> None:
     from slipway.api.kubeadm.internal import InitConfiguration
     from slipway.node.upgrade import plan as upgradeplan
 
     chosen = output_format(call)
     refuse_mixed_arguments(call.given)
-    progress = TextProgress() if chosen == "text" else _Warnings()
+    progress = TextProgress() if chosen == "text" else WarningsOnly(TextProgress())
     wanted = _configuration(call, {field: call.given[name] for name, field in _PLAN_FIELDS.items() if call.changed(name)}).plan
     version = call.arguments[0] if len(call.arguments) == 1 else wanted.kubernetes_version
     cluster = _connect(call, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slipway.cli.argv.values import value_without_argument
 from slipway.cli.docs.tables import arguments, every_command, first_sentence, quoted, shown_flags, switches, values, visible
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ def fish(root: Command) -> str:
             lines.append(f"{here} {_fish_values(arguments(command), program)}")
         for flag in shown_flags(command):
             short = f" -s {flag.shorthand}" if flag.shorthand else ""
-            value = "" if flag.value_without_argument else f" -r {_fish_values(values(command, flag), program)}".rstrip()
+            value = "" if value_without_argument(flag) else f" -r {_fish_values(values(command, flag), program)}".rstrip()
             lines.append(f"{here} -l {flag.name}{short}{value} -d {quoted(first_sentence(flag))}")
     return "\n".join(lines) + "\n"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from slipway.cli.argv.values import value_without_argument
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +48,7 @@ def arguments(command: Command) -> str:
 def switches(root: Command) -> list[str]:
     """Every flag that takes no value, long and short."""
     flags = {flag.name: flag for command in every_command(root) for flag in (*command.flags, *command.inherited_flags)}
-    switches = [flag for flag in flags.values() if flag.value_without_argument]
+    switches = [flag for flag in flags.values() if value_without_argument(flag)]
     return sorted([f"--{flag.name}" for flag in switches] + [f"-{flag.shorthand}" for flag in switches if flag.shorthand])
 
 

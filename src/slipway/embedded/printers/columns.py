@@ -6,9 +6,10 @@ real server does for kinds without a printer.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slipway.api.machinery.duration import human_duration
 from slipway.embedded.printers.pods import pod_cells
 
 if TYPE_CHECKING:
@@ -43,35 +44,7 @@ def age(text: str | None, now: datetime) -> str:
     """How long ago, to two or three figures."""
     if not text:
         return UNKNOWN
-    return human_duration(now - datetime.fromisoformat(text))
-
-
-def human_duration(span: timedelta) -> str:
-    """apimachinery's HumanDuration."""
-    seconds = int(span.total_seconds())
-    minutes, hours = seconds // 60, seconds // 3600
-    days = hours // 24
-    if seconds < -1:
-        return "<invalid>"
-    if seconds < 120:
-        return f"{max(seconds, 0)}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    return _two(days // 365, "y", days % 365, "d") if days < 365 * 8 else f"{days // 365}y"
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+    return human_duration(int((now - datetime.fromisoformat(text)).total_seconds()))
 
 
 def _columns(text: str) -> tuple[Column, ...]:
@@ -196,7 +169,7 @@ def _request_cells(request: Manifest, now: datetime) -> list[Any]:
     state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
     state += (",Failed" if "Failed" in types else "") + (",Issued" if _status(request).get("certificate") else "")
     spec = _spec(request)
-    asked = human_duration(timedelta(seconds=spec["expirationSeconds"])) if spec.get("expirationSeconds") is not None else NONE
+    asked = human_duration(spec["expirationSeconds"]) if spec.get("expirationSeconds") is not None else NONE
     return [_name(request), _since(request, now), spec.get("signerName") or NONE, spec.get("username", ""), asked, state]
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
+from slipway.host.progress import WarningsOnly
 from slipway.lab import processes
 from slipway.lab.management import log, plan, ports, status
 from slipway.lab.management.plan import PROGRAMS
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from slipway.host.progress import PhaseEvent, Progress
+    from slipway.host.progress import Progress
     from slipway.lab.processes import Process
     from slipway.node.context import NodeContext
 
@@ -64,7 +65,7 @@ def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progr
             state.version = f"v{wanted}"
             state.ports = _ports(place, state, running, progress)
             save(place, state)
-            ctx = plan.context(place, wanted, state.ports, _WarningsOnly(progress))
+            ctx = plan.context(place, wanted, state.ports, WarningsOnly(progress))
             _bring_up(_Run(place, state, ctx, progress), programs, running)
             progress.say(f"[management] Healthy after {time.monotonic() - begun:.1f} s")
         return ManagementPlane(
@@ -283,22 +284,3 @@ def _claimed(place: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-class _WarningsOnly:
-    """The steps of a node tell of each certificate; here only what is odd is told."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def say(self, text: str) -> None:
-        """Too much detail."""
-
-    def warn(self, text: str) -> None:
-        self._progress.warn(text)
-
-    def show(self, text: str) -> None:
-        """Nothing is shown by the steps that are used."""
-
-    def phase(self, event: PhaseEvent) -> None:
-        """There are no phases."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.version import Version
     from slipway.api.releases import Release
     from slipway.host.progress import Progress
-    from slipway.node.cluster.live import LiveCluster
+    from slipway.node.cluster.interface import Cluster
 
 _T = TypeVar("_T")
 
@@ -37,7 +37,7 @@ class DryRunCluster:
         imagined: Iterable[Manifest] = (),
         lists: Mapping[str, Sequence[Manifest]] | None = None,
         expects_cluster: bool = False,
-        real: LiveCluster | None = None,
+        real: Cluster | None = None,
     ) -> None:
         self._progress = progress
         self._release = release
@@ -125,7 +125,7 @@ class DryRunCluster:
         self._announce("PATCH", "v1", "Node", name)
         self._attach(imagined_node(name, self._release))
 
-    def _ask(self, question: Callable[[LiveCluster], _T]) -> _T | None:
+    def _ask(self, question: Callable[[Cluster], _T]) -> _T | None:
         """What the real cluster answers; a dry run goes on where it does not."""
         if self._real is None:
             return None

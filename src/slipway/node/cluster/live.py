@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.kube import errors
+from slipway.kube import errors, kubeconfig
 from slipway.kube.client import Client
 from slipway.kube.connection import Connection, from_kubeconfig
+from slipway.node import paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -184,14 +185,12 @@ def connect(
 
 def connection_of(host: Host, path: str) -> Connection:
     """Where a kubeconfig file of the host leads."""
-    from slipway.kube import kubeconfig
-
     try:
         content = host.read(path)
     except OSError as error:
-        raise OperatorError(
-            f"failed to load admin kubeconfig: open {host.location(path)}: {(error.strerror or str(error)).lower()}"
-        ) from None
+        whose = "admin " if path == paths.ADMIN_CONF else ""
+        reason = (error.strerror or str(error)).lower()
+        raise OperatorError(f"failed to load {whose}kubeconfig: open {host.location(path)}: {reason}") from None
     return from_kubeconfig(kubeconfig.load(content, path), host.read, source=path)
 
 
@@ -230,10 +229,6 @@ def _place(taint: Manifest) -> tuple[str, str]:
 
 def _may_be_read_later(error: Exception, waited: float) -> bool:
     return errors.is_transient(error) or (isinstance(error, errors.ForbiddenError) and waited < _BINDING_DELAY)
-
-
-def _may_be_changed_later(error: Exception, waited: float) -> bool:
-    return errors.is_transient(error) or isinstance(error, errors.ForbiddenError | errors.ConflictError)
 
 
 def _may_be_written_later(error: Exception, waited: float) -> bool:

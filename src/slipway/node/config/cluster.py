@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm import documents, migrate
+from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.kubeadm.internal import Taint
 from slipway.api.machinery.errors import OperatorError
-from slipway.node.config import dynamicdefaults, reading
-from slipway.node.config import version as kubeversion
+from slipway.api.machinery.yaml import goyaml
+from slipway.host import waiting
+from slipway.kube import kubeconfig
+from slipway.kube.connection import from_kubeconfig
+from slipway.kube.errors import ForbiddenError
+from slipway.node import paths
+from slipway.node.cluster import marking
+from slipway.node.config import dynamicdefaults, load
+from slipway.node.staticpods import components
 from slipway.workload import configmaps, kubeproxy
 
 if TYPE_CHECKING:
@@ -67,7 +76,7 @@ def read(cluster: Cluster, release: Release, progress: Progress, prefix: str) ->
     for _, found, key in entries:
         if found is not None:
             split += _component(found, key)
-    config = reading.read_init(split, release, problems_are_errors=False, warn=progress.warn, deprecated=None)
+    config = load.read_init(split, release, problems_are_errors=False, warn=progress.warn, deprecated=None)
     for group, found, _ in entries:
         if group in config.cluster.component_configs:
             config.cluster.component_configs[group].user_supplied = not configmaps.is_signed(found or {})
@@ -82,7 +91,7 @@ def announce(release: Release, progress: Progress, prefix: str) -> None:
 
 def complete(config: InitConfiguration, release: Release, host: Host, progress: Progress) -> None:
     """The defaults that depend on the node, once its registration and its endpoint are known."""
-    dynamicdefaults.fill_cluster(config, release, host, progress.warn, kubeversion.fetch_label)
+    dynamicdefaults.fill_cluster(config, release, host, progress.warn)
     dynamicdefaults.fill_components(config, release, host, progress.warn)
 
 
@@ -108,8 +117,6 @@ def fill_in_node(
     ]
     registration.cri_socket = _cri_socket(node, host, progress)
     if is_control_plane:
-        from slipway.api.kubeadm.addresses import parse_host_port
-
         try:
             address, port = parse_host_port(_advertised(cluster, name, patience))
         except ValueError as error:
@@ -120,10 +127,6 @@ def fill_in_node(
 
 def node_name(host: Host, path: str = "") -> str:
     """The name under which this machine is a node: that of the kubelet's client certificate, else the host name."""
-    from slipway.kube import kubeconfig
-    from slipway.kube.connection import from_kubeconfig
-    from slipway.node import paths
-
     path = path or paths.KUBELET_CONF
     if host.exists(path):
         certificate = from_kubeconfig(kubeconfig.load(host.read(path), path), host.read, source=path).client_certificate
@@ -162,13 +165,10 @@ def _documents(text: str, progress: Progress | None, prefix: str) -> list[Config
     node that wrote it.
     """
     from slipway.api.kubeadm import documents
-    from slipway.api.machinery.yaml import goyaml
 
     values = [document.value for document in goyaml.load(text, configmaps.KUBEADM_CONFIG)]
     written = next((str(value.get("apiVersion") or "") for value in values if isinstance(value, dict)), "")
     if written not in documents.API_VERSIONS:
-        from slipway.api.kubeadm import migrate
-
         text, notes = migrate.migrate(text, configmaps.KUBEADM_CONFIG)
         if progress is not None:
             progress.say(f"[{prefix}] The configuration was written as {written or 'kubeadm.k8s.io/v1alpha1'} by an older release")
@@ -190,8 +190,6 @@ def _version(split: list[ConfigDocument]) -> str:
 
 
 def _component(manifest: Manifest, key: str) -> list[ConfigDocument]:
-    from slipway.api.kubeadm import documents
-
     name = manifest["metadata"]["name"]
     text = (manifest.get("data") or {}).get(key)
     if not text:
@@ -201,8 +199,6 @@ def _component(manifest: Manifest, key: str) -> list[ConfigDocument]:
 
 def _kube_proxy(cluster: Cluster) -> Manifest | None:
     """A cluster may do without kube-proxy, and then nobody may read its ConfigMap."""
-    from slipway.kube.errors import ForbiddenError
-
     try:
         return cluster.get("v1", "ConfigMap", kubeproxy.NAME, NAMESPACE)
     except ForbiddenError:
@@ -211,8 +207,6 @@ def _kube_proxy(cluster: Cluster) -> Manifest | None:
 
 def _kubelet(cluster: Cluster, version: str) -> Manifest:
     """Up to 1.23 the ConfigMap had the minor version in its name."""
-    from slipway.kube.errors import ForbiddenError
-
     found = cluster.get("v1", "ConfigMap", configmaps.KUBELET_CONFIG, NAMESPACE)
     if found is None:
         old = f"{configmaps.KUBELET_CONFIG}-{'.'.join(version.removeprefix('v').split('.')[:2])}"
@@ -229,9 +223,6 @@ def _kubelet(cluster: Cluster, version: str) -> Manifest:
 
 def _cri_socket(node: Manifest, host: Host, progress: Progress) -> str:
     """On the Node up to some release, and in a file of the kubelet since."""
-    from slipway.node import paths
-    from slipway.node.cluster import marking
-
     socket = (node["metadata"].get("annotations") or {}).get(marking.CRI_SOCKET_ANNOTATION, "")
     if not socket and host.exists(paths.KUBELET_INSTANCE_CONFIG):
         socket = _runtime_endpoint(host.read(paths.KUBELET_INSTANCE_CONFIG).decode(), paths.KUBELET_INSTANCE_CONFIG)
@@ -239,7 +230,6 @@ def _cri_socket(node: Manifest, host: Host, progress: Progress) -> str:
 
 
 def _runtime_endpoint(text: str, path: str) -> str:
-    from slipway.api.machinery.yaml import goyaml
 
     found = [document.value for document in goyaml.load(text, path) if isinstance(document.value, dict)]
     return str(found[0].get("containerRuntimeEndpoint") or "") if found else ""
@@ -247,9 +237,6 @@ def _runtime_endpoint(text: str, path: str) -> str:
 
 def _advertised(cluster: Cluster, name: str, patience: float) -> str:
     """Where the API server of a node says that it listens; its static Pod may not be mirrored into the API yet."""
-    from slipway.host import waiting
-    from slipway.node.staticpods import components
-
     address = ""
 
     def look() -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from slipway.api.kubeadm import conversion, defaults, documents, internal, v1beta4
 from slipway.api.kubeadm.validation import rules
-from slipway.api.machinery import encode
+from slipway.api.machinery import strict
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.yaml import goyaml
-from slipway.node.config import reading, version
+from slipway.node.config import load, version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,10 +46,6 @@ def marshal_reset(config: internal.ResetConfiguration, release: Release) -> str:
     return _document(conversion.to_version(config, v1beta4.ResetConfiguration, release))
 
 
-def marshal_upgrade(config: internal.UpgradeConfiguration, release: Release) -> str:
-    return _document(conversion.to_version(config, v1beta4.UpgradeConfiguration, release))
-
-
 def print_defaults(kind: str, component_configs: Sequence[str], release: Release, host: Host) -> str:
     """The output of ``config print {init,join,reset,upgrade}-defaults``."""
     unknown = [name for name in component_configs if name not in _COMPONENT_GROUPS]
@@ -66,7 +62,7 @@ def print_defaults(kind: str, component_configs: Sequence[str], release: Release
             )
             defaults.apply(join, release)
             joining = conversion.to_internal(join, internal.JoinConfiguration, release)
-            reading.complete_join(joining, host, _silent, skip_cri_detection=True)
+            load.complete_join(joining, host, _silent, skip_cri_detection=True)
             return marshal_join(joining, release)
         case "reset":
             reset = v1beta4.ResetConfiguration(cri_socket=defaults.CRI_SOCKET)
@@ -84,24 +80,23 @@ def validate(text: str, host: Host, warn: Warn, *, source: str = "", allow_depre
     """Check a file as ``config validate`` does; ConfigurationError says what is wrong.  The answer is the release acted as."""
     split = documents.split(text, source)
     documents.refuse_unknown(split)
-    release = reading.release_of(host, split)
+    release = load.release_of(host, split)
     deprecated = warn if release.allow_deprecated_api_flag and not allow_deprecated else None
     kinds = {document.gvk.kind for document in split}
     if kinds & {"InitConfiguration", "ClusterConfiguration"}:
-        config = reading.read_init(split, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
+        config = load.read_init(split, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
         # Which version a label means does not matter to a check, so no release server is asked.
-        reading.complete_init(
-            config, release, host, warn, lambda url: f"v{release.version}", skip_cri_detection=True, default_components=False
-        )
+        config.cluster.kubernetes_version = version.assumed(config.cluster.kubernetes_version, release)
+        load.complete_init(config, release, host, warn, skip_cri_detection=True, default_components=False)
     if "JoinConfiguration" in kinds:
-        join = reading.read(split, internal.JoinConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
-        reading.complete_join(join, host, warn, skip_cri_detection=True)
+        join = load.read(split, internal.JoinConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
+        load.complete_join(join, host, warn, skip_cri_detection=True)
     if "ResetConfiguration" in kinds:
-        reset = reading.read(split, internal.ResetConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
-        reading.complete_reset(reset, host, warn, skip_cri_detection=True)
+        reset = load.read(split, internal.ResetConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
+        load.complete_reset(reset, host, warn, skip_cri_detection=True)
     if "UpgradeConfiguration" in kinds and (release.upgrade_configuration_checked or not version.acts_as_one_release(host.environment)):
-        upgrade = reading.read(split, internal.UpgradeConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
-        reading.refuse(rules.validate_upgrade(upgrade))
+        upgrade = load.read(split, internal.UpgradeConfiguration, release, problems_are_errors=True, warn=warn, deprecated=deprecated)
+        load.refuse(rules.validate_upgrade(upgrade))
     return release
 
 
@@ -112,7 +107,6 @@ def migrate_as_kubeadm(
     *,
     source: str = "",
     warn: Warn | None = None,
-    fetch: version.Fetch = version.fetch_label,
 ) -> str:
     """The output of the real ``config migrate``, byte for byte, with what is wrong in it.
 
@@ -126,20 +120,20 @@ def migrate_as_kubeadm(
     kinds = {document.gvk.kind for document in split}
     parts: list[str] = []
     if kinds & {"InitConfiguration", "ClusterConfiguration"}:
-        config = reading.read_init(split, release, problems_are_errors=True, warn=warn, deprecated=None)
-        reading.complete_init(config, release, host, warn, fetch, skip_cri_detection=False, default_components=False)
+        config = load.read_init(split, release, problems_are_errors=True, warn=warn, deprecated=None)
+        load.complete_init(config, release, host, warn, skip_cri_detection=False, default_components=False)
         config.timeouts.control_plane_component_health_check = config.cluster.api_server.timeout_for_control_plane
         parts.append(marshal_init(config, release))
     if "JoinConfiguration" in kinds:
-        join = reading.read(split, internal.JoinConfiguration, release, problems_are_errors=True, warn=warn, deprecated=None)
-        reading.complete_join(join, host, warn, skip_cri_detection=False)
+        join = load.read(split, internal.JoinConfiguration, release, problems_are_errors=True, warn=warn, deprecated=None)
+        load.complete_join(join, host, warn, skip_cri_detection=False)
         timeout = _v1beta3_timeout(split, release)
         if timeout is not None:
             join.timeouts.control_plane_component_health_check = timeout
         parts.append(marshal_join(join, release))
     if "ResetConfiguration" in kinds:
-        reset = reading.read(split, internal.ResetConfiguration, release, problems_are_errors=True, warn=warn, deprecated=None)
-        reading.complete_reset(reset, host, warn, skip_cri_detection=False)
+        reset = load.read(split, internal.ResetConfiguration, release, problems_are_errors=True, warn=warn, deprecated=None)
+        load.complete_reset(reset, host, warn, skip_cri_detection=False)
         parts.append(marshal_reset(reset, release))
     if "UpgradeConfiguration" in kinds and release.upgrade_configuration_checked:
         raise ConfigurationError(f"could not find a mutator for input: kubeadm v{release.version} cannot migrate an UpgradeConfiguration")
@@ -178,7 +172,7 @@ def _default_components(config: internal.InitConfiguration, kinds: Sequence[str]
 
 
 def _document(versioned: Object) -> str:
-    return goyaml.dump({"apiVersion": v1beta4.API_VERSION, "kind": type(versioned).__name__, **encode.encode(versioned)})
+    return goyaml.dump({"apiVersion": v1beta4.API_VERSION, "kind": type(versioned).__name__, **strict.encode(versioned)})
 
 
 def _silent(warning: str) -> None:

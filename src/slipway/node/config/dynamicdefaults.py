@@ -26,15 +26,13 @@ _KNOWN_CRI_SOCKETS = (
 )
 
 
-def fill_init(
-    config: internal.InitConfiguration, release: Release, host: Host, warn: Warn, fetch: version.Fetch, *, skip_cri_detection: bool
-) -> Release:
+def fill_init(config: internal.InitConfiguration, release: Release, host: Host, warn: Warn, *, skip_cri_detection: bool) -> Release:
     """Fill in an InitConfiguration; the answer is the release to act as, which the version may have decided."""
     for token in config.bootstrap_tokens:
         token.token = token.token or _new_token()
     fill_node_registration(config.node_registration, host, warn, taint=True, skip_cri_detection=skip_cri_detection)
     fill_endpoint(config.local_api_endpoint, host, warn)
-    return fill_cluster(config, release, host, warn, fetch)
+    return fill_cluster(config, release, host, warn)
 
 
 def fill_join(config: internal.JoinConfiguration, host: Host, warn: Warn, *, skip_cri_detection: bool) -> None:
@@ -106,12 +104,12 @@ def fill_endpoint(endpoint: internal.APIEndpoint, host: Host, warn: Warn) -> Non
         endpoint.advertise_address = UNKNOWN_ADDRESS
 
 
-def fill_cluster(config: internal.InitConfiguration, release: Release, host: Host, warn: Warn, fetch: version.Fetch) -> Release:
+def fill_cluster(config: internal.InitConfiguration, release: Release, host: Host, warn: Warn) -> Release:
     """The version, the port of the control-plane endpoint, and lower case for the API server's names."""
     cluster = config.cluster
     fixed = version.acts_as_one_release(host.environment)
     requested = cluster.kubernetes_version
-    cluster.kubernetes_version = version.resolve(requested, release, warn, fetch)
+    cluster.kubernetes_version = version.resolve(requested, release, warn, version.release_server(host))
     release = version.check_supported(cluster.kubernetes_version, release, warn, fixed=fixed)
     if version.is_ci(requested):
         cluster.ci_kubernetes_version = version.CI_PREFIX + cluster.kubernetes_version
@@ -141,12 +139,10 @@ def fill_components(config: internal.InitConfiguration, release: Release, host: 
 
 def verify_bind_address(address: str) -> None:
     """OperatorError where the API server could not be reached at an address, such as 0.0.0.0."""
-    from slipway.host import addresses as network
-
     parsed = addresses.parse_ip(address)
     if parsed is None:
         raise OperatorError(f"cannot parse IP address: {address}")
-    if not parsed.is_loopback and not network.is_global_unicast(parsed):
+    if not parsed.is_loopback and not addresses.is_global_unicast(parsed):
         raise OperatorError(
             f'cannot use "{address}" as the bind address for the API Server: '
             "name one with --apiserver-advertise-address or localAPIEndpoint.advertiseAddress"

@@ -16,12 +16,14 @@ from slipway.api.releases import KNOWN_PATCHES, NEWEST, Release, release_for
 
 if TYPE_CHECKING:
     from slipway.api.kubeadm.documents import Warn
+    from slipway.host.interface import Host
 
 ACT_AS = "SLIPWAY_AS_KUBEADM"
 CI_IMAGE_REPOSITORY = "gcr.io/k8s-staging-ci-images"
 CI_PREFIX = "ci/"
 
-Fetch = Callable[[str], str]
+Ask = Callable[[str], str]
+"""The answer of a release server to a URL; OperatorError where there is none."""
 
 _RELEASE_SERVER = "https://dl.k8s.io/release"
 _CI_SERVER = "https://storage.googleapis.com/k8s-release-dev/ci"
@@ -29,13 +31,8 @@ _VERSION = re.compile(r"v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)[-\w.+]*", re.
 _LABEL = r"(latest|stable)+(-[1-9](\.[1-9][0-9]?)?)?"
 _PREFIXED = re.compile(r"((release|ci)/)?([-\w.+]+)", re.ASCII)
 _MINOR_OF_LABEL = r"-1\.([0-9]+)$"
-
-
-def fetch_label(url: str) -> str:
-    """Ask a release server; urllib is imported only when that happens."""
-    from slipway.node.config import releaseserver
-
-    return releaseserver.fetch(url)
+# Shorter than kubeadm's 10 s: an air-gapped machine that drops packets should not be waited for.
+_PATIENCE = 3.0
 
 
 def normalized(text: str) -> str:
@@ -70,7 +67,7 @@ def acting_release(environment: Mapping[str, str], requested: str = "") -> Relea
     return release_for(NEWEST)
 
 
-def resolve(text: str, release: Release, warn: Warn, fetch: Fetch = fetch_label) -> str:
+def resolve(text: str, release: Release, warn: Warn, ask: Ask) -> str:
     """The version that a text stands for, with its ``v``; labels are looked up."""
     version = normalized(text)
     if version:
@@ -86,7 +83,7 @@ def resolve(text: str, release: Release, warn: Warn, fetch: Fetch = fetch_label)
         raise ConfigurationError(f'version "{text}" doesn\'t match patterns for neither semantic version nor labels (stable, latest, ...)')
     own = f"v{release.version}"
     try:
-        remote = fetch(f"{server}/{match.group(3)}.txt")
+        remote = ask(f"{server}/{match.group(3)}.txt")
     except OperatorError as error:
         warn(f"could not fetch a Kubernetes version from the internet: {error.message}")
         warn(f"falling back to the local client version: {own}")
@@ -94,9 +91,33 @@ def resolve(text: str, release: Release, warn: Warn, fetch: Fetch = fetch_label)
     newest = _parse(remote, f"the answer for {text}")
     if (newest.major, newest.minor) > (release.version.major, release.version.minor):
         label = f"stable-{release.version.major}.{release.version.minor}"
+        if text == label:
+            # A server that answers for one minor with another one would be asked for ever.
+            warn(f"the release server has {remote} for {label}; falling back to the local client version: {own}")
+            return own
         warn(f"remote version is much newer: {remote}; falling back to: {label}")
-        return resolve(label, release, warn, fetch)
-    return resolve(remote, release, warn, fetch)
+        return resolve(label, release, warn, ask)
+    return resolve(remote, release, warn, ask)
+
+
+def release_server(host: Host) -> Ask:
+    """The release servers, as the machine reaches them."""
+
+    def ask(url: str) -> str:
+        try:
+            return host.fetch_public(url, timeout=_PATIENCE).decode().strip()
+        except (OSError, ValueError) as error:
+            raise OperatorError(f'unable to get URL "{url}": {error}') from error
+
+    return ask
+
+
+def assumed(text: str, release: Release) -> str:
+    """The text, or the release's own version in place of a label: for those to whom it does not matter what the label means."""
+    match = _PREFIXED.fullmatch(text)
+    if normalized(text) or match is None or not re.fullmatch(_LABEL, match.group(3)):
+        return text
+    return f"{match.group(1) or ''}v{release.version}"
 
 
 def check_supported(version: str, release: Release, warn: Warn, *, fixed: bool) -> Release:

@@ -99,7 +99,7 @@ def with_pinned_authority(document: Document, pins: Iterable[str]) -> Document:
 
     ca = only_cluster(document)[1]
     try:
-        certificates, found = x509.parse(ca), clusterinfo.public_key_pins(ca)
+        certificates, found = x509.parse(ca), x509.public_key_pins(ca)
     except ValueError as error:
         raise OperatorError(f"failed to parse cluster CA from the cluster-info ConfigMap: {error}") from error
     wanted = [pin.lower() for pin in pins]

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
+from slipway.host.cri.client import ContainerRuntimeError
 from slipway.node import paths
 from slipway.node.etcd import pod as etcd
 from slipway.node.etcd import wal
+from slipway.node.health import diagnosis
 from slipway.workload.etcdclient import EtcdClient, EtcdError, EtcdMember
 
 if TYPE_CHECKING:
@@ -315,8 +317,6 @@ def _silence(client: EtcdClient, member_id: int, timeout: float) -> str:
 
 def _restart(ctx: NodeContext) -> None:
     """The kubelet starts a container that has ended once without a pause.  Where this cannot be done, the join waits instead."""
-    from slipway.host.cri.client import ContainerRuntimeError
-
     try:
         with ctx.host.container_runtime(ctx.config.node_registration.cri_socket) as runtime:
             for container in runtime.containers(all=False):
@@ -345,8 +345,6 @@ def _await_promotion(ctx: NodeContext, client: EtcdClient, member_id: int) -> No
 
 def _await(ctx: NodeContext, probe: Callable[[], str]) -> None:
     """Wait for this node's etcd, with an eye on its container: one that fails again and again ends the wait."""
-    from slipway.node.health import diagnosis
-
     look, last = diagnosis.Look(ctx), time.monotonic()
 
     def watched() -> str:

@@ -12,7 +12,7 @@ from slipway.api.kubeadm.internal import APIEndpoint, Arg, LocalEtcd
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.staticpods import components, probes, rootless, volumes
+from slipway.node.staticpods import components
 from slipway.node.staticpods import pod as componentpod
 from slipway.workload import arguments, images
 from slipway.workload.endpoints import loopback
@@ -43,39 +43,48 @@ def manifest(ctx: NodeContext, initial_cluster: Sequence[Member] = ()) -> Manife
     cluster, local = ctx.config.cluster, _local(ctx)
     # In this order, which is not the volumes'.
     mounts = [
-        volumes.folder("etcd-data", local.data_dir, read_only=False),
-        volumes.folder("etcd-certs", f"{cluster.certificates_dir}/etcd", read_only=False),
+        componentpod.folder("etcd-data", local.data_dir, read_only=False),
+        componentpod.folder("etcd-certs", f"{cluster.certificates_dir}/etcd", read_only=False),
     ]
     address = ctx.config.local_api_endpoint
-    probed = probes.etcd_endpoint(local, loopback(address.advertise_address))
+    probed = componentpod.etcd_endpoint(local, loopback(address.advertise_address))
     container = {
         "name": "etcd",
         "image": images.etcd(cluster, ctx.release),
         "command": ["etcd", *_flags(ctx, local, initial_cluster)],
         "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
         "volumeMounts": [mount.volume_mount() for mount in mounts],
-        **probes.fields(probed, probes.Paths(live="/livez", ready="/readyz", startup="/readyz"), ctx.config.timeouts, ctx.release),
+        **componentpod.fields(
+            probed, componentpod.Paths(live="/livez", ready="/readyz", startup="/readyz"), ctx.config.timeouts, ctx.release
+        ),
         **componentpod.env(local.extra_envs),
     }
     return componentpod.manifest(container, mounts, {ADVERTISE_CLIENT_URLS_ANNOTATION: client_url(address)}, ctx.release)
 
 
 def write_local(ctx: NodeContext) -> None:
-    """Make the data folder and the manifest of the first member; nothing where etcd is external."""
-    if ctx.config.cluster.etcd.external is not None:
-        return
-    data_dir = _local(ctx).data_dir
-    if ctx.host.dry_run:
-        ctx.progress.say(f'[etcd] Would ensure that "{data_dir}" directory is present')
-    ctx.host.make_dir(data_dir, 0o700)
-    ctx.progress.say(f'[etcd] Creating static Pod manifest for local etcd in "{ctx.host.location(paths.MANIFESTS_DIR)}"')
-    _write(ctx, manifest(ctx))
+    """Make the data folder and the manifest of the first member."""
+    ctx.host.make_dir(_local(ctx).data_dir, 0o700)
+    _announce_local(ctx)
+    components.write_secured(ctx, "etcd", manifest(ctx))
+
+
+def would_write_local(ctx: NodeContext) -> None:
+    ctx.progress.say(f'[etcd] Would ensure that "{_local(ctx).data_dir}" directory is present')
+    _announce_local(ctx)
+    _would_write(ctx, manifest(ctx))
 
 
 def write_joined(ctx: NodeContext, members: Sequence[Member]) -> None:
     """Make the manifest of a member that joins others."""
     ctx.progress.say('[etcd] Creating static Pod manifest for "etcd"')
-    _write(ctx, manifest(ctx, members))
+    components.write_secured(ctx, "etcd", manifest(ctx, members))
+
+
+def would_write_joined(ctx: NodeContext) -> None:
+    """A dry run knows none of the others."""
+    ctx.progress.say('[etcd] Creating static Pod manifest for "etcd"')
+    _would_write(ctx, manifest(ctx))
 
 
 def client_url(endpoint: APIEndpoint) -> str:
@@ -86,8 +95,12 @@ def peer_url(endpoint: APIEndpoint) -> str:
     return f"https://{join_host_port(endpoint.advertise_address, _PEER_PORT)}"
 
 
-def _write(ctx: NodeContext, pod: Manifest) -> None:
-    if rootless.wanted(ctx) and ctx.host.dry_run:
+def _announce_local(ctx: NodeContext) -> None:
+    ctx.progress.say(f'[etcd] Creating static Pod manifest for local etcd in "{ctx.host.location(paths.MANIFESTS_DIR)}"')
+
+
+def _would_write(ctx: NodeContext, pod: Manifest) -> None:
+    if componentpod.without_root(ctx):
         ctx.progress.say('[etcd] Would create users and groups for "etcd" to run as non-root')
         ctx.progress.say('[etcd] Would update static pod manifest for "etcd" to run as non-root')
     components.write_manifest(ctx, "etcd", pod)
@@ -113,7 +126,7 @@ def _flags(ctx: NodeContext, local: LocalEtcd, initial_cluster: Sequence[Member]
         "initial-cluster": ",".join(f"{member.name}={member.peer_url}" for member in members),
         "key-file": _pki(ctx, "server.key"),
         "listen-client-urls": f"https://{join_host_port(here, components.ETCD_CLIENT_PORT)},{client_url(address)}",
-        "listen-metrics-urls": f"http://{join_host_port(here, probes.ETCD_METRICS_PORT)}",
+        "listen-metrics-urls": f"http://{join_host_port(here, componentpod.ETCD_METRICS_PORT)}",
         "listen-peer-urls": peer_url(address),
         "name": name,
         "peer-cert-file": _pki(ctx, "peer.crt"),

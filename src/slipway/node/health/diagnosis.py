@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.node import paths
 from slipway.node.health.causes import Cause, Failure, cause_of, kubelet_cause_of, same_kind
 
@@ -284,7 +285,6 @@ def _unit(ctx: NodeContext) -> _Unit | None:
 
 
 def _image_of(ctx: NodeContext, name: str) -> str:
-    from slipway.api.machinery.yaml import goyaml
 
     path = _manifest(name)
     pod = next((document.value for document in goyaml.load(ctx.host.read(path).decode(), path)), None)

@@ -10,10 +10,15 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api import components
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
 from slipway.node import paths
+from slipway.node.cluster import live
+from slipway.node.health import diagnosis
+from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     import ssl
@@ -72,8 +77,6 @@ def wait_for_control_plane(ctx: NodeContext) -> None:
 
 def wait_for_kubelet(ctx: NodeContext, timeout: float) -> None:
     """Until the kubelet answers at its health port; nothing where that port is 0."""
-    from slipway.node.health import diagnosis
-
     values = _kubelet_configuration(ctx)
     address, port = str(values.get("healthzBindAddress") or "127.0.0.1"), values.get("healthzPort", 10248)
     if port == 0:
@@ -104,14 +107,13 @@ def wait_for_kubelet(ctx: NodeContext, timeout: float) -> None:
 
 def _kubelet_configuration(ctx: NodeContext) -> Mapping[str, object]:
     """The configuration that the kubelet reads, which patches may have changed; the cluster's where it is not written yet."""
-    from slipway.api import components
     from slipway.api.machinery.yaml import goyaml
 
     if ctx.host.exists(paths.KUBELET_CONFIG):
         documents = goyaml.load(ctx.host.read(paths.KUBELET_CONFIG).decode(), paths.KUBELET_CONFIG)
         if documents and isinstance(documents[0].value, dict):
             return documents[0].value
-    component = ctx.config.cluster.component_configs.get(components.kubelet.GROUP)
+    component = ctx.config.cluster.component_configs.get(components.KUBELET_GROUP)
     return component.value if component is not None else {}
 
 
@@ -126,8 +128,6 @@ def wait_for_components(ctx: NodeContext, names: Sequence[str], timeout: float) 
 
 def wait_for_api(ctx: NodeContext, timeout: float) -> None:
     """What releases did that did not wait for all components: the API server alone."""
-    from slipway.workload import endpoints
-
     ctx.progress.say(f"[api-check] Waiting for a healthy API server. This can take up to {waiting.shown(timeout)}")
     _wait(ctx, {_API_SERVER: f"{endpoints.local_api_url(ctx.config.local_api_endpoint)}/healthz"}, timeout, "[api-check] The API server is")
 
@@ -136,8 +136,6 @@ def _wait(ctx: NodeContext, urls: Mapping[str, str], timeout: float, words: str)
     """Ask every component on a thread of its own; what is said is said from here."""
     import queue
     import threading
-
-    from slipway.node.health import diagnosis
 
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
     ended = threading.Event()
@@ -183,8 +181,6 @@ def _wait(ctx: NodeContext, urls: Mapping[str, str], timeout: float, words: str)
 
 
 def _failure(ctx: NodeContext, names: Sequence[str], problem: str) -> OperatorError:
-    from slipway.node.health import diagnosis
-
     ctx.progress.show(f"\n{diagnosis.explain(ctx, names)}\n\n")
     return OperatorError(f"failed while waiting for the control plane to start: {problem}")
 
@@ -192,8 +188,6 @@ def _failure(ctx: NodeContext, names: Sequence[str], problem: str) -> OperatorEr
 def _asker(ctx: NodeContext, name: str, url: str) -> Callable[[], str]:
     """A question to a component: the API server with the administrator's certificate, for it may refuse strangers."""
     if name == _API_SERVER and ctx.host.exists(paths.ADMIN_CONF):
-        from slipway.node.cluster import live
-
         server, _, path = url.rpartition("/")
         client = live.connect(ctx.host, paths.ADMIN_CONF, server=server).client
 
@@ -243,7 +237,6 @@ def _unverified() -> ssl.SSLContext:
 
 def _command(ctx: NodeContext, component: str) -> list[str]:
     """The command line in the static Pod of a component."""
-    from slipway.api.machinery.yaml import goyaml
 
     path = f"{paths.MANIFESTS_DIR}/{component}.yaml"
     try:

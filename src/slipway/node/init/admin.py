@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
+from slipway.kube import errors
 from slipway.node import paths
+from slipway.node.cluster import live
 from slipway.workload import endpoints, roles
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 def connect(ctx: NodeContext, path: str = paths.ADMIN_CONF) -> LiveCluster:
     """The cluster, reached with a kubeconfig of this host; where that is admin.conf, its group has its rights afterwards."""
-    from slipway.node.cluster import live
-
     patience = waiting.seconds(ctx.config.timeouts.kubernetes_api_call, 60)
     if path != paths.ADMIN_CONF:
         return live.connect(ctx.host, path, patience=patience, waiting=ctx.progress.say)
@@ -30,8 +30,6 @@ def connect(ctx: NodeContext, path: str = paths.ADMIN_CONF) -> LiveCluster:
 
 def _binds_itself(admin: LiveCluster, patience: float) -> bool:
     """Whether the group of admin.conf is bound; a file of an older release has rights enough to bind it."""
-    from slipway.kube import errors
-
     refused = False
 
     def attempt() -> str:
@@ -53,9 +51,6 @@ def _binds_itself(admin: LiveCluster, patience: float) -> bool:
 
 
 def _bind_with_super_admin(ctx: NodeContext, server: str, patience: float) -> None:
-    from slipway.kube import errors
-    from slipway.node.cluster import live
-
     if not ctx.host.exists(paths.SUPER_ADMIN_CONF):
         raise OperatorError(
             f"could not bootstrap the admin user in file {paths.ADMIN_CONF}: the ClusterRoleBinding for the {roles.CLUSTER_ADMINS} Group "

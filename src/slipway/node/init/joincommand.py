@@ -2,30 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.progress import WITHHELD
-from slipway.kube import kubeconfig
-from slipway.workload import clusterinfo
-
-if TYPE_CHECKING:
-    from slipway.node.context import NodeContext
-
-
-def cluster_of(ctx: NodeContext, path: str) -> tuple[str, bytes]:
-    """The server and the certificate authority of a kubeconfig's current context."""
-    try:
-        config = kubeconfig.load(ctx.host.read(path), path)
-    except OSError as error:
-        raise OperatorError(f"failed to load the kubeconfig {ctx.host.location(path)}: {error.strerror or error}") from error
-    context = kubeconfig.named(config, "context", config.get("current-context") or "") or {}
-    cluster = kubeconfig.named(config, "cluster", context.get("cluster") or "")
-    if cluster is None:
-        raise OperatorError(f"malformed kubeconfig file: {path}: its current context leads to no cluster")
-    return str(cluster.get("server", "")), kubeconfig.decoded(
-        cluster.get("certificate-authority-data"), f"certificate-authority-data of {path}"
-    )
 
 
 def worker(server: str, pins: list[str], token: str, *, show_token: bool = True) -> str:
@@ -44,9 +22,16 @@ def control_plane(
     return f"{worker(server, pins, token, show_token=show_token)}\\\n\t--control-plane {key}"
 
 
+def one_line(command: str) -> str:
+    """A command without the line breaks that it is shown with."""
+    return " ".join(command.replace("\\\n", " ").split())
+
+
 def pins_of(ca_pem: bytes, path: str) -> list[str]:
+    from slipway.credentials import x509
+
     try:
-        return clusterinfo.public_key_pins(ca_pem)
+        return x509.public_key_pins(ca_pem)
     except ValueError as error:
         raise OperatorError(f"no CA certificates found in kubeconfig {path}: {error}") from error
 

@@ -1,26 +1,20 @@
 """The story of ``init``: a machine becomes the first control plane of a cluster.
 
-``PHASES`` is the story, from top to bottom; what a phase does is in initsteps.py.
+``PHASES`` is the story, from top to bottom; what a phase does is in steps.py.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from slipway.api.machinery.errors import OperatorError
 from slipway.node import workflow
-from slipway.node.init import steps
-from slipway.node.init.result import InitResult, Recorder, result_of
-from slipway.node.init.steps import InitOptions, InitRun
 from slipway.node.workflow import Phase
 
 if TYPE_CHECKING:
-    from slipway.api.kubeadm.internal import ClusterConfiguration
     from slipway.host.interface import Host
     from slipway.host.progress import Progress
-
-__all__ = ["PHASES", "InitOptions", "InitResult", "InitRun", "perform", "prepare", "run", "skipped_phases"]
+    from slipway.node.init.options import InitOptions, InitRun
+    from slipway.node.init.result import InitResult
 
 # The flags of the phases' own sub-commands.
 _CERT = ("cert-dir", "config", "kubernetes-version", "dry-run")
@@ -52,23 +46,24 @@ _PROXY = ("apiserver-advertise-address", "control-plane-endpoint", "apiserver-bi
 
 
 def _certificate(name: str, short: str, flags: tuple[str, ...] = _CERT) -> Phase[InitRun]:
-    return Phase(name=name, short=short, run=partial(steps.certificate, name), flags=flags)
+    return Phase(name=name, short=short, run="steps:certificate", given=(name,), flags=flags)
 
 
 def _kubeconfig(name: str, short: str, *flags: str) -> Phase[InitRun]:
-    return Phase(name=name, short=short, run=partial(steps.kubeconfig, name), flags=(*_KUBECONFIG, *flags))
+    return Phase(name=name, short=short, run="steps:kubeconfig", given=(name,), flags=(*_KUBECONFIG, *flags))
 
 
 def _component(name: str, *flags: str) -> Phase[InitRun]:
-    run = partial(steps.component, f"kube-{name}")
-    return Phase(name=name, short=f"Write the static Pod of kube-{name}", run=run, flags=(*_MANIFEST, *flags))
+    return Phase(name=name, short=f"Write the static Pod of kube-{name}", run="steps:component", would="steps:would_component",
+                 given=(f"kube-{name}",), flags=(*_MANIFEST, *flags))  # fmt: skip
 
 
 # fmt: off
 PHASES: tuple[Phase[InitRun], ...] = (
-    Phase(name="preflight", short="Check that this machine can become a control plane", run=steps.preflight,
+    Phase(name="preflight", short="Check that this machine can become a control plane",
+          run="steps:preflight", would="steps:would_preflight",
           flags=("config", "image-repository", "cri-socket", "ignore-preflight-errors", "dry-run")),
-    Phase(name="certs", short="Make the certificates and keys of the cluster", run=steps.certificates, flags=_APISERVER_CERT, phases=(
+    Phase(name="certs", short="Make the certificates and keys of the cluster", run="steps:certificates", flags=_APISERVER_CERT, phases=(
         _certificate("ca", "Make the cluster's own certificate authority"),
         _certificate("apiserver", "Make the serving certificate of the API server", _APISERVER_CERT),
         _certificate("apiserver-kubelet-client", "Make the certificate with which the API server reaches kubelets"),
@@ -79,9 +74,9 @@ PHASES: tuple[Phase[InitRun], ...] = (
         _certificate("etcd-peer", "Make the certificate with which etcd members reach each other"),
         _certificate("etcd-healthcheck-client", "Make the client certificate of etcd's health probes"),
         _certificate("apiserver-etcd-client", "Make the certificate with which the API server reaches etcd"),
-        Phase(name="sa", short="Make the key pair that signs service account tokens", run=steps.service_account_key, flags=_CERT),
+        Phase(name="sa", short="Make the key pair that signs service account tokens", run="steps:service_account_key", flags=_CERT),
     )),
-    Phase(name="kubeconfig", short="Write the kubeconfig files of the control plane and of the administrator", run=steps.kubeconfigs,
+    Phase(name="kubeconfig", short="Write the kubeconfig files of the control plane and of the administrator", run="steps:kubeconfigs",
           flags=(*_KUBECONFIG, "node-name"), phases=(
         _kubeconfig("admin", "Write admin.conf, for the administrator and for this program"),
         _kubeconfig("super-admin", "Write super-admin.conf, which bypasses authorization"),
@@ -90,38 +85,43 @@ PHASES: tuple[Phase[InitRun], ...] = (
         _kubeconfig("scheduler", "Write scheduler.conf"),
     )),
     Phase(name="etcd", short="Write the static Pod of a local etcd", phases=(
-        Phase(name="local", short="Write the static Pod of a local etcd with one member", run=steps.local_etcd, flags=_ETCD),
+        Phase(name="local", short="Write the static Pod of a local etcd with one member",
+              run="steps:local_etcd", would="steps:would_local_etcd", flags=_ETCD),
     )),
-    Phase(name="control-plane", short="Write the static Pods of the control plane", run=steps.control_plane,
+    Phase(name="control-plane", short="Write the static Pods of the control plane", run="steps:control_plane",
           flags=(*_MANIFEST, *_APISERVER, *_CONTROLLER_MANAGER, "scheduler-extra-args"), phases=(
         _component("apiserver", *_APISERVER),
         _component("controller-manager", *_CONTROLLER_MANAGER),
         _component("scheduler", "scheduler-extra-args"),
     )),
-    Phase(name="kubelet-start", short="Write the kubelet's settings and start it", run=steps.kubelet_start, flags=_KUBELET),
-    Phase(name="wait-control-plane", short="Wait for the control plane to answer", run=steps.wait_control_plane),
+    Phase(name="kubelet-start", short="Write the kubelet's settings and start it",
+          run="steps:kubelet_start", would="steps:would_kubelet_start", flags=_KUBELET),
+    Phase(name="wait-control-plane", short="Wait for the control plane to answer",
+          run="steps:wait_control_plane", would="steps:would_wait_control_plane"),
     Phase(name="upload-config", short="Keep the configuration in the cluster", flags=_UPLOAD, aliases=("uploadconfig",), phases=(
-        Phase(name="kubeadm", short="Keep the ClusterConfiguration in the ConfigMap kubeadm-config", run=steps.upload_kubeadm_config,
+        Phase(name="kubeadm", short="Keep the ClusterConfiguration in the ConfigMap kubeadm-config", run="steps:upload_kubeadm_config",
               flags=_UPLOAD),
-        Phase(name="kubelet", short="Keep the kubelet's configuration in the ConfigMap kubelet-config", run=steps.upload_kubelet_config,
+        Phase(name="kubelet", short="Keep the kubelet's configuration in the ConfigMap kubelet-config", run="steps:upload_kubelet_config",
               flags=_UPLOAD),
     )),
-    Phase(name="upload-certs", short="Keep the shared certificates, encrypted, in the Secret kubeadm-certs", run=steps.upload_certs,
+    Phase(name="upload-certs", short="Keep the shared certificates, encrypted, in the Secret kubeadm-certs",
+          run="steps:upload_certs", would="steps:would_upload_certs",
           flags=_UPLOAD_CERTS),
-    Phase(name="mark-control-plane", short="Label and taint this node as a control plane", run=steps.mark_control_plane,
+    Phase(name="mark-control-plane", short="Label and taint this node as a control plane", run="steps:mark_control_plane",
           flags=("node-name", "config", "dry-run")),
     Phase(name="bootstrap-token", short="Make the tokens with which nodes join, and what they are allowed to do",
-          run=steps.bootstrap_token, flags=("config", "kubeconfig", "skip-token-print", "dry-run"), aliases=("bootstraptoken",)),
+          run="steps:bootstrap_token", would="steps:would_bootstrap_token",
+          flags=("config", "kubeconfig", "skip-token-print", "dry-run"), aliases=("bootstraptoken",)),
     Phase(name="kubelet-finalize", short="Finish the kubelet's settings after its TLS bootstrap", flags=_FINALIZE, phases=(
         Phase(name="enable-client-cert-rotation", short="Let kubelet.conf follow the kubelet's rotating certificate",
-              run=steps.enable_client_cert_rotation, flags=_FINALIZE),
+              run="steps:enable_client_cert_rotation", would="steps:would_enable_client_cert_rotation", flags=_FINALIZE),
     )),
     Phase(name="addon", short="Install the add-ons that every cluster needs", flags=(*_ADDON, *_PROXY, *_DNS), phases=(
-        Phase(name="coredns", short="Install CoreDNS", run=partial(steps.addon, "coredns"), flags=(*_ADDON, *_DNS, "print-manifest")),
-        Phase(name="kube-proxy", short="Install kube-proxy", run=partial(steps.addon, "kube-proxy"),
+        Phase(name="coredns", short="Install CoreDNS", run="steps:addon", given=("coredns",), flags=(*_ADDON, *_DNS, "print-manifest")),
+        Phase(name="kube-proxy", short="Install kube-proxy", run="steps:addon", given=("kube-proxy",),
               flags=(*_ADDON, *_PROXY, "print-manifest")),
     )),
-    Phase(name="show-join-command", short="Show how other nodes join", run=steps.show_join_command,
+    Phase(name="show-join-command", short="Show how other nodes join", run="steps:show_join_command",
           needs=("bootstrap-token", "upload-certs")),
 )
 # fmt: on
@@ -134,57 +134,22 @@ def run(options: InitOptions, host: Host, progress: Progress) -> InitResult:
 
 def prepare(options: InitOptions, host: Host, progress: Progress) -> InitRun:
     """Read the configuration and decide what will be run; nothing is changed yet but for the folder of a dry run."""
-    from slipway.node import dryrun
-    from slipway.node import kubeconfigs as kubeconfig
-    from slipway.node.config import dynamicdefaults
-    from slipway.node.config import load as configuration
-    from slipway.node.context import NodeContext
-    from slipway.node.pki import store
+    # Help and completion read the tree alone.
+    from slipway.node.init import steps
 
-    config, release = configuration.load_init(
-        host, options.text, options.overrides, progress, source=options.source, skip_cri_detection=not options.detect_cri
-    )
-    dynamicdefaults.verify_bind_address(config.local_api_endpoint.advertise_address)
-    skip = skipped_phases(config.cluster, tuple(config.skip_phases))
-    here = host
-    if config.dry_run:
-        here = dryrun.host_for(host, dryrun.INIT_VARIABLE, "kubeadm-init-dryrun", progress, config.cluster.certificates_dir)
-    ctx = NodeContext(config=config, release=release, host=here, progress=progress)
-    external = store.uses_external_ca(ctx)
-    if external:
-        kubeconfig.validate_external_ca(ctx, options.kubeconfig_dir)
-    if (store.uses_external_front_proxy_ca(ctx) or external) and options.upload_certs:
-        raise OperatorError("can't use upload-certs with an external CA or an external front-proxy CA")
-    return InitRun(ctx=ctx, options=options, machine=host, skip_phases=skip)
+    return steps.prepare(options, host, progress)
 
 
 def perform(state: InitRun) -> InitResult:
     """Run the phases."""
+    from slipway.node.init import steps
+
     ctx, options = state.ctx, state.options
     if not options.only:
         ctx.progress.say(f"[init] Using Kubernetes version: {ctx.config.cluster.kubernetes_version}")
-    _make_keys_ahead(state)
-    recorder = Recorder(ctx.progress)
-    workflow.execute(PHASES, state, recorder, only=options.only, skip=state.skip_phases)
-    return result_of(state, recorder.seconds)
-
-
-def skipped_phases(cluster: ClusterConfiguration, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """The phases to skip; an add-on that is disabled is skipped, and one that is skipped is kept as disabled."""
-    skip_all = "addon" in asked
-    for path, addon in (("addon/coredns", cluster.dns), ("addon/kube-proxy", cluster.proxy)):
-        addon.disabled = addon.disabled or skip_all or path in asked
-        if addon.disabled and not skip_all and path not in asked:
-            asked = (*asked, path)
-    return asked
-
-
-def _make_keys_ahead(state: InitRun) -> None:
-    """Keys take longer than all the rest, so they are made on threads from the first moment."""
-    from slipway.node import kubeconfigs as kubeconfig
-    from slipway.node.pki import store
-
-    selected = [item.path.split("/") for item in workflow.selected(PHASES, only=state.options.only, skip=state.skip_phases)]
-    certificates = [path[1] for path in selected if path[0] == "certs" and len(path) == 2]
-    kubeconfigs = [path[1] for path in selected if path[0] == "kubeconfig" and len(path) == 2]
-    store.generate_ahead(state.ctx, certificates, more=kubeconfig.missing(state.ctx, kubeconfigs, state.options.kubeconfig_dir))
+    steps.make_keys_ahead(state, [item.path for item in workflow.selected(PHASES, only=options.only, skip=state.skip_phases)])
+    recorder = workflow.Recorder(ctx.progress)
+    workflow.execute(
+        PHASES, state, recorder, package=__package__, only=options.only, skip=state.skip_phases, dry_run=bool(ctx.config.dry_run)
+    )
+    return steps.result(state, recorder.seconds)

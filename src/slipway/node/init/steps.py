@@ -1,111 +1,147 @@
-"""What each phase of ``init`` does: a few lines that call the part which knows how.
-
-Parts are imported when their phase runs, so that help and completion can read the tree of phases without them.
-"""
+"""What each phase of ``init`` does: a few lines that call the part which knows how; ``would_…`` is a dry run's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
+from slipway.credentials import tokens
 from slipway.host.progress import Sensitive
-from slipway.node import paths
+from slipway.kube import kubeconfig as kubeconfigfile
+from slipway.node import addons, dryrun, imagepull, paths
+from slipway.node import kubeconfigs as kubeconfigfiles
+from slipway.node.cluster import marking
+from slipway.node.cluster.dryrun import DryRunCluster
+from slipway.node.config import dynamicdefaults, load
+from slipway.node.context import NodeContext
+from slipway.node.etcd import pod as etcd
+from slipway.node.health import wait as health
+from slipway.node.init import admin, joincommand
+from slipway.node.init.options import InitRun
+from slipway.node.init.result import InitResult
+from slipway.node.kubelet import files as kubelet
+from slipway.node.kubelet import service
+from slipway.node.pki import copycerts, store
+from slipway.node.preflight import check, machine, resume, workflows
+from slipway.node.staticpods import components
+from slipway.workload import clusterinfo, configmaps, endpoints, roles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from slipway.api.kubeadm.internal import ClusterConfiguration
     from slipway.api.machinery.objects import Manifest
     from slipway.host.interface import Host
+    from slipway.host.progress import Progress
     from slipway.node.cluster.interface import Cluster
-    from slipway.node.context import NodeContext
+    from slipway.node.init.options import InitOptions
+    from slipway.node.preflight.resume import Earlier
 
 
-class InitOptions(msgspec.Struct, kw_only=True, frozen=True):
-    """What a command line asks for."""
+def prepare(options: InitOptions, host: Host, progress: Progress) -> InitRun:
+    config, release = load.load_init(
+        host, options.text, options.overrides, progress, source=options.source, skip_cri_detection=not options.detect_cri
+    )
+    dynamicdefaults.verify_bind_address(config.local_api_endpoint.advertise_address)
+    skip = skipped_phases(config.cluster, tuple(config.skip_phases))
+    here = host
+    if config.dry_run:
+        here = dryrun.host_for(host, dryrun.INIT_VARIABLE, "kubeadm-init-dryrun", progress, config.cluster.certificates_dir)
+    ctx = NodeContext(config=config, release=release, host=here, progress=progress)
+    external = store.uses_external_ca(ctx)
+    if external:
+        kubeconfigfiles.validate_external_ca(ctx, options.kubeconfig_dir)
+    if (store.uses_external_front_proxy_ca(ctx) or external) and options.upload_certs:
+        raise OperatorError("can't use upload-certs with an external CA or an external front-proxy CA")
+    return InitRun(
+        ctx=ctx,
+        options=options,
+        machine=host,
+        kubeconfig=paths.ADMIN_CONF if config.dry_run else options.kubeconfig,
+        connect=_imagine if config.dry_run else admin.connect,
+        skip_phases=skip,
+    )
 
-    text: str | None = None
-    """The content of ``--config``; None where there is no file."""
-    source: str = ""
-    overrides: Mapping[str, object] = msgspec.field(default_factory=dict)
-    """What flags say about the configuration, by the names of its fields."""
-    only: str = ""
-    """The phase to run alone, such as ``certs/ca``; empty for all."""
-    detect_cri: bool = True
-    kubeconfig_dir: str = paths.KUBERNETES_DIR
-    kubeconfig: str = paths.ADMIN_CONF
-    """With what phases that talk to the cluster reach it."""
-    upload_certs: bool = False
-    skip_token_print: bool = False
-    skip_certificate_key_print: bool = False
-    print_manifest: bool = False
+
+def skipped_phases(cluster: ClusterConfiguration, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """The phases to skip; an add-on that is disabled is skipped, and one that is skipped is kept as disabled."""
+    skip_all = "addon" in asked
+    for path, addon in (("addon/coredns", cluster.dns), ("addon/kube-proxy", cluster.proxy)):
+        addon.disabled = addon.disabled or skip_all or path in asked
+        if addon.disabled and not skip_all and path not in asked:
+            asked = (*asked, path)
+    return asked
 
 
-class InitRun(msgspec.Struct, kw_only=True):
-    """What the phases of one ``init`` share."""
-
-    ctx: NodeContext
-    options: InitOptions
-    machine: Host
-    """The host as it is; in a dry run the context's one has the files of the run, too."""
-    skip_phases: tuple[str, ...] = ()
-    cluster: Cluster | None = None
+def make_keys_ahead(state: InitRun, selected: Sequence[str]) -> None:
+    """Keys take longer than all the rest, so they are made on threads from the first moment."""
+    parts = [path.split("/") for path in selected]
+    certificates = [path[1] for path in parts if path[0] == "certs" and len(path) == 2]
+    kubeconfigs = [path[1] for path in parts if path[0] == "kubeconfig" and len(path) == 2]
+    more = kubeconfigfiles.missing(state.ctx, kubeconfigs, state.options.kubeconfig_dir)
+    store.generate_ahead(state.ctx, certificates, more=more)
 
 
 def preflight(state: InitRun) -> None:
-    from slipway.node.preflight import check, machine, resume, workflows
+    _announce_preflight(state)
+    left = resume.of_control_plane(state.ctx, state.machine)
+    left.tell(state.ctx.progress, "init")
+    _check_machine(state, left)
+    imagepull.pull_in_preflight(state.ctx, _ignored(state))
 
+
+def would_preflight(state: InitRun) -> None:
+    """A dry run goes on with nothing of an earlier one."""
+    _announce_preflight(state)
+    _check_machine(state, resume.NOTHING)
+    state.ctx.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
+
+
+def _announce_preflight(state: InitRun) -> None:
+    state.ctx.progress.say("[preflight] Running pre-flight checks")
+    check.run([machine.privileged_user()], state.machine, state.ctx.progress, _ignored(state))
+
+
+def _check_machine(state: InitRun, left: Earlier) -> None:
     ctx = state.ctx
-    ignored = {name.lower() for name in ctx.config.node_registration.ignore_preflight_errors}
-    ctx.progress.say("[preflight] Running pre-flight checks")
-    check.run([machine.privileged_user()], state.machine, ctx.progress, ignored)
-    left = resume.of_control_plane(ctx, state.machine)
-    left.tell(ctx.progress, "init")
-    check.run(workflows.init_checks(ctx.config, ctx.release, earlier=left), state.machine, ctx.progress, ignored)
-    if ctx.host.dry_run:
-        ctx.progress.say("[preflight] Would pull the required images (like 'kubeadm config images pull')")
-        return
-    from slipway.node import imagepull
+    check.run(workflows.init_checks(ctx.config, ctx.release, earlier=left), state.machine, ctx.progress, _ignored(state))
 
-    imagepull.pull_in_preflight(ctx, ignored)
+
+def _ignored(state: InitRun) -> set[str]:
+    return {name.lower() for name in state.ctx.config.node_registration.ignore_preflight_errors}
 
 
 def certificates(state: InitRun) -> None:
-    from slipway.node.pki import store
-
     store.announce_folder(state.ctx)
 
 
 def certificate(name: str, state: InitRun) -> None:
-    from slipway.node.pki import store
-
     store.ensure_certificate(state.ctx, name)
 
 
 def service_account_key(state: InitRun) -> None:
-    from slipway.node.pki import store
-
     store.ensure_service_account_key(state.ctx)
 
 
 def kubeconfigs(state: InitRun) -> None:
-    from slipway.node import kubeconfigs as files
-
-    files.announce_folder(state.ctx, state.options.kubeconfig_dir)
+    kubeconfigfiles.announce_folder(state.ctx, state.options.kubeconfig_dir)
 
 
 def kubeconfig(name: str, state: InitRun) -> None:
-    from slipway.node import kubeconfigs as files
-
-    files.ensure(state.ctx, name, state.options.kubeconfig_dir)
+    kubeconfigfiles.ensure(state.ctx, name, state.options.kubeconfig_dir)
 
 
 def local_etcd(state: InitRun) -> None:
-    from slipway.node import dryrun
-    from slipway.node.etcd import pod
-
     if state.ctx.config.cluster.etcd.external is None:
-        pod.write_local(state.ctx)
+        etcd.write_local(state.ctx)
+
+
+def would_local_etcd(state: InitRun) -> None:
+    if state.ctx.config.cluster.etcd.external is None:
+        etcd.would_write_local(state.ctx)
         dryrun.show_etcd(state.ctx)
 
 
@@ -114,19 +150,15 @@ def control_plane(state: InitRun) -> None:
 
 
 def component(name: str, state: InitRun) -> None:
-    from slipway.node.staticpods import components
-
     components.write(state.ctx, name)
 
 
-def kubelet_start(state: InitRun) -> None:
-    from slipway.node.kubelet import files as kubelet
-    from slipway.node.kubelet import service
+def would_component(name: str, state: InitRun) -> None:
+    components.would_write(state.ctx, name)
 
+
+def kubelet_start(state: InitRun) -> None:
     ctx = state.ctx
-    if ctx.host.dry_run:
-        kubelet.write_files(ctx)
-        return
     running = service.is_active(ctx)
     if not running:
         # One that is started over and over, for want of its files, shall not find half of them.
@@ -139,37 +171,40 @@ def kubelet_start(state: InitRun) -> None:
     service.restart(ctx)
 
 
-def wait_control_plane(state: InitRun) -> None:
-    from slipway.node import dryrun
-    from slipway.node.health import wait as health
-    from slipway.workload.configmaps import KUBELET_GROUP
+def would_kubelet_start(state: InitRun) -> None:
+    kubelet.write_files(state.ctx)
 
+
+def wait_control_plane(state: InitRun) -> None:
+    _announce_wait(state)
+    health.wait_for_control_plane(state.ctx)
+
+
+def would_wait_control_plane(state: InitRun) -> None:
+    """By now all files are written; without its admin.conf a real run would end here."""
     ctx = state.ctx
-    if ctx.host.dry_run:
-        dryrun.show_files(ctx, control_plane=True)
-        _cluster(state)
-    folder = ctx.host.location(paths.MANIFESTS_DIR)
-    ctx.progress.say(f'[wait-control-plane] Waiting for the kubelet to boot up the control plane as static Pods from directory "{folder}"')
-    if not ctx.host.dry_run:
-        health.wait_for_control_plane(ctx)
-        return
-    dryrun.say_kubelet_wait(ctx.progress, ctx.config.cluster.component_configs[KUBELET_GROUP])
+    dryrun.show_files(ctx, control_plane=True)
+    kubeconfigfiles.require(ctx.host, state.kubeconfig)
+    _announce_wait(state)
+    dryrun.say_kubelet_wait(ctx.progress, ctx.config.cluster.component_configs[configmaps.KUBELET_GROUP])
     if not ctx.release.gate(ctx.config.cluster.feature_gates, "WaitForAllControlPlaneComponents"):
         ctx.progress.say("[dryrun] Would wait for the API Server's /healthz endpoint to return 'ok'")
 
 
-def upload_kubeadm_config(state: InitRun) -> None:
-    from slipway.workload import configmaps
+def _announce_wait(state: InitRun) -> None:
+    folder = state.ctx.host.location(paths.MANIFESTS_DIR)
+    state.ctx.progress.say(
+        f'[wait-control-plane] Waiting for the kubelet to boot up the control plane as static Pods from directory "{folder}"'
+    )
 
+
+def upload_kubeadm_config(state: InitRun) -> None:
     cluster = _cluster(state)
     state.ctx.progress.say('[upload-config] Storing the configuration used in ConfigMap "kubeadm-config" in the "kube-system" Namespace')
     cluster.apply_all(configmaps.kubeadm_config(state.ctx.config.cluster, state.ctx.release))
 
 
 def upload_kubelet_config(state: InitRun) -> None:
-    from slipway.node.cluster import marking
-    from slipway.workload import configmaps
-
     cluster = _cluster(state)
     state.ctx.progress.say(
         '[kubelet] Creating a ConfigMap "kubelet-config" in namespace kube-system with the configuration for the kubelets in the cluster'
@@ -179,83 +214,105 @@ def upload_kubelet_config(state: InitRun) -> None:
 
 
 def upload_certs(state: InitRun) -> None:
-    from slipway.node.pki import copycerts, uploadcerts
+    if _uploads(state):
+        copycerts.upload(state.ctx, _cluster(state), _certificate_key(state))
+        _tell_certificate_key(state)
 
-    ctx = state.ctx
+
+def would_upload_certs(state: InitRun) -> None:
+    if _uploads(state):
+        copycerts.would_upload(state.ctx, _cluster(state), _certificate_key(state))
+        _tell_certificate_key(state)
+
+
+def _uploads(state: InitRun) -> bool:
     if not state.options.upload_certs:
-        ctx.progress.say("[upload-certs] Skipping phase. Please see --upload-certs")
-        return
-    cluster = _cluster(state)
-    ctx.config.certificate_key = ctx.config.certificate_key or copycerts.new_certificate_key()
-    uploadcerts.upload(ctx, cluster, ctx.config.certificate_key)
+        state.ctx.progress.say("[upload-certs] Skipping phase. Please see --upload-certs")
+    return state.options.upload_certs
+
+
+def _certificate_key(state: InitRun) -> str:
+    config = state.ctx.config
+    config.certificate_key = config.certificate_key or copycerts.new_certificate_key()
+    return config.certificate_key
+
+
+def _tell_certificate_key(state: InitRun) -> None:
     if not state.options.skip_certificate_key_print:
-        text = f"[upload-certs] Using certificate key:\n{ctx.config.certificate_key}"
-        ctx.progress.say(Sensitive.hiding(text, ctx.config.certificate_key))
+        text = f"[upload-certs] Using certificate key:\n{state.ctx.config.certificate_key}"
+        state.ctx.progress.say(Sensitive.hiding(text, state.ctx.config.certificate_key))
 
 
 def mark_control_plane(state: InitRun) -> None:
-    from slipway.node.cluster import marking
-
     marking.mark(state.ctx, _cluster(state))
 
 
 def bootstrap_token(state: InitRun) -> None:
-    from slipway.credentials import tokens
-    from slipway.kube import kubeconfig
-    from slipway.node.init import joincommand
-    from slipway.workload import clusterinfo, roles
+    """Everything is said first, and then written at once."""
+    cluster = _cluster(state)
+    waiting: list[Manifest] = []
+    _announce_tokens(state)
+    for announcement, manifests in _for_joining(state):
+        if announcement:
+            state.ctx.progress.say(announcement)
+        waiting += manifests
+    cluster.apply_all(waiting)
 
-    ctx, cluster = state.ctx, _cluster(state)
-    server, ca = joincommand.cluster_of(ctx, _kubeconfig(state))
+
+def would_bootstrap_token(state: InitRun) -> None:
+    """A dry run shows what is written under its announcement; and kubeadm looks for each token first."""
+    cluster = _cluster(state)
+    _announce_tokens(state)
+    for announcement, manifests in _for_joining(state):
+        if announcement:
+            state.ctx.progress.say(announcement)
+        for manifest in manifests:
+            if manifest["kind"] == "Secret":
+                cluster.get("v1", "Secret", manifest["metadata"]["name"], tokens.NAMESPACE)
+            cluster.apply(manifest)
+
+
+def _announce_tokens(state: InitRun) -> None:
+    ctx = state.ctx
+    kubeconfigfiles.require(ctx.host, state.kubeconfig)
     texts = [token.token for token in ctx.config.bootstrap_tokens]
     if texts and not state.options.skip_token_print:
         shown = f"token: {texts[0]}" if len(texts) == 1 else f"tokens: [{' '.join(texts)}]"
         ctx.progress.say(Sensitive.hiding(f"[bootstrap-token] Using {shown}", *texts))
     ctx.progress.say("[bootstrap-token] Configuring bootstrap tokens, cluster-info ConfigMap, RBAC Roles")
-    # What a live cluster gets at once is shown in a dry run in the order of the announcements.
-    waiting: list[Manifest] = []
-    write = cluster.apply if ctx.host.dry_run else waiting.append
-    for token in ctx.config.bootstrap_tokens:
-        if ctx.host.dry_run:
-            cluster.get("v1", "Secret", tokens.secret_name(token.token_id), tokens.NAMESPACE)
-        write(tokens.secret(token, ctx.host.now()))
+
+
+def _for_joining(state: InitRun) -> Iterator[tuple[str, list[Manifest]]]:
+    """What nodes need to join, each with the line that announces it."""
+    ctx = state.ctx
+    yield "", [tokens.secret(token, ctx.host.now()) for token in ctx.config.bootstrap_tokens]
     for words, manifests in roles.for_joining_nodes(ctx.release):
-        ctx.progress.say(f"[bootstrap-token] Configured RBAC rules to {words}")
-        for manifest in manifests:
-            write(manifest)
-    ctx.progress.say('[bootstrap-token] Creating the "cluster-info" ConfigMap in the "kube-public" namespace')
-    for manifest in (
-        clusterinfo.config_map(clusterinfo.kubeconfig(server, kubeconfig.encoded(ca), ctx.release)),
-        *clusterinfo.access(),
-    ):
-        write(manifest)
-    cluster.apply_all(waiting)
+        yield f"[bootstrap-token] Configured RBAC rules to {words}", manifests
+    server, ca = kubeconfigfiles.leads_to(ctx.host, state.kubeconfig)
+    info = clusterinfo.config_map(clusterinfo.kubeconfig(server, kubeconfigfile.encoded(ca), ctx.release))
+    yield '[bootstrap-token] Creating the "cluster-info" ConfigMap in the "kube-public" namespace', [info, *clusterinfo.access()]
 
 
 def enable_client_cert_rotation(state: InitRun) -> None:
-    from slipway.node.kubelet import finalize
+    kubelet.enable_client_cert_rotation(state.ctx)
 
-    finalize.enable_client_cert_rotation(state.ctx)
+
+def would_enable_client_cert_rotation(state: InitRun) -> None:
+    kubelet.announce_rotating_certificate(state.ctx)
 
 
 def addon(name: str, state: InitRun) -> None:
-    from slipway.api.machinery.yaml import goyaml
-    from slipway.workload import coredns, kubeproxy
-
-    part: Any = {"coredns": coredns, "kube-proxy": kubeproxy}[name]
     if not state.options.print_manifest:
-        part.install(state.ctx, _cluster(state))
+        addons.install(name, state.ctx, _cluster(state))
         return
-    for manifest in part.manifests(state.ctx):
+    for manifest in addons.manifests(name, state.ctx):
         state.ctx.progress.show(f"---\n{goyaml.dump(manifest)}")
 
 
 def show_join_command(state: InitRun) -> None:
-    from slipway.node.init import joincommand
-
     ctx, options = state.ctx, state.options
-    server, ca = joincommand.cluster_of(ctx, _kubeconfig(state))
-    pins = joincommand.pins_of(ca, _kubeconfig(state))
+    server, ca = kubeconfigfiles.leads_to(ctx.host, state.kubeconfig)
+    pins = joincommand.pins_of(ca, state.kubeconfig)
     for token in ctx.config.bootstrap_tokens:
         join_control_plane = joincommand.control_plane(
             server,
@@ -275,19 +332,42 @@ def show_join_command(state: InitRun) -> None:
 
 
 def _cluster(state: InitRun) -> Cluster:
-    """The API server, reached with admin.conf, which therefore must be there."""
-    from slipway.node.cluster.dryrun import DryRunCluster
-    from slipway.node.init import admin, joincommand
-
     if state.cluster is None:
-        if state.ctx.host.dry_run:
-            joincommand.cluster_of(state.ctx, paths.ADMIN_CONF)
-            state.cluster = DryRunCluster(state.ctx.progress, state.ctx.release)
-        else:
-            state.cluster = admin.connect(state.ctx, _kubeconfig(state))
+        state.cluster = state.connect(state.ctx, state.kubeconfig)
     return state.cluster
 
 
-def _kubeconfig(state: InitRun) -> str:
-    """A dry run has an admin.conf of its own, and looks at no other."""
-    return paths.ADMIN_CONF if state.ctx.host.dry_run else state.options.kubeconfig
+def _imagine(ctx: NodeContext, path: str) -> Cluster:
+    """The cluster of a dry run, whose phases have to have written an admin.conf all the same."""
+    kubeconfigfiles.require(ctx.host, path)
+    return DryRunCluster(ctx.progress, ctx.release)
+
+
+def result(state: InitRun, seconds: Mapping[str, float]) -> InitResult:
+    ctx, options = state.ctx, state.options
+    made = InitResult(
+        node_name=ctx.config.node_registration.name,
+        kubernetes_version=ctx.config.cluster.kubernetes_version,
+        endpoint=endpoints.control_plane_url(ctx.config),
+        admin_kubeconfig=ctx.host.location(paths.ADMIN_CONF),
+        certificates_dir=ctx.host.location(ctx.config.cluster.certificates_dir),
+        manifests_dir=ctx.host.location(paths.MANIFESTS_DIR),
+        seconds=dict(seconds),
+    )
+    if "bootstrap-token" not in seconds:
+        return made
+    server, ca = kubeconfigfiles.leads_to(ctx.host, state.kubeconfig)
+    pins = joincommand.pins_of(ca, state.kubeconfig)
+    texts = [token.token for token in ctx.config.bootstrap_tokens]
+    key = ctx.config.certificate_key if options.upload_certs and "upload-certs" in seconds else ""
+    joins_control_planes = bool(texts and ctx.config.cluster.control_plane_endpoint)
+    return msgspec.structs.replace(
+        made,
+        ca_pins=tuple(pins),
+        tokens=tuple(texts),
+        certificate_key=key,
+        worker_join_command=joincommand.one_line(joincommand.worker(server, pins, texts[0])) if texts else "",
+        control_plane_join_command=joincommand.one_line(joincommand.control_plane(server, pins, texts[0], key))
+        if joins_control_planes
+        else "",
+    )

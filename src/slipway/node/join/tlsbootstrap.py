@@ -9,9 +9,15 @@ import time
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.host import waiting
 from slipway.kube import kubeconfig
+from slipway.kube.connection import from_kubeconfig
 from slipway.node import paths
 from slipway.node.discovery import trust
+from slipway.node.health import diagnosis
+from slipway.node.health import wait as health
+from slipway.node.kubelet import service
+from slipway.node.preflight import resume
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,23 +37,25 @@ def write_credentials(ctx: NodeContext, bootstrap: Document, server: str = "") -
 
 def write_authority(ctx: NodeContext, bootstrap: Document, path: str) -> None:
     """The certificate with which the kubelet knows its clients; one that is there stays, as with kubeadm."""
-    from slipway.node.preflight import resume
-
-    path = f"{ctx.config.cluster.certificates_dir}/ca.crt" if ctx.host.dry_run else path
     ca = trust.certificate_authority(bootstrap)
     if not ctx.host.exists(path):
         ctx.host.write(path, ca, 0o644)
-    elif not ctx.host.dry_run and not resume.same_certificates(ctx.host.read(path), ca):
+    elif not resume.same_certificates(ctx.host.read(path), ca):
         ctx.progress.warn(
             f"[kubelet-start] WARNING: {path} is not the certificate authority of this cluster: the kubelet will refuse the "
             "requests of its API servers; remove the file and join again"
         )
 
 
+def would_write_authority(ctx: NodeContext, bootstrap: Document) -> None:
+    """A dry run has its files in one folder, and there the cluster's own name for it."""
+    path = f"{ctx.config.cluster.certificates_dir}/ca.crt"
+    if not ctx.host.exists(path):
+        ctx.host.write(path, trust.certificate_authority(bootstrap), 0o644)
+
+
 def is_own_node(ctx: NodeContext, name: str, bootstrap: Document) -> bool:
     """Whether the kubelet of this machine has credentials as the Node ``name`` of this very cluster, from an earlier try to join it."""
-    from slipway.node.preflight import resume
-
     try:
         existing = kubeconfig.load(ctx.host.read(paths.KUBELET_CONF), paths.KUBELET_CONF)
         certificate = _client_certificate(ctx, existing)
@@ -64,11 +72,6 @@ def wait(ctx: NodeContext, api_is_ready: Callable[[], bool] | None = None) -> No
     ``api_is_ready`` asks the API server that the kubelet itself has started.  The kubelet's first requests go there in vain,
     and its pauses grow to many seconds; started anew when that API server is ready, it has its certificate at once.
     """
-    from slipway.host import waiting
-    from slipway.node.health import diagnosis
-    from slipway.node.health import wait as health
-    from slipway.node.kubelet import service
-
     health.wait_for_kubelet(ctx, waiting.seconds(ctx.config.timeouts.kubelet_health_check, 240))
     ctx.progress.say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
     timeout = waiting.seconds(ctx.config.timeouts.tls_bootstrap, 300)
@@ -104,8 +107,6 @@ def _missing(ctx: NodeContext) -> str:
 
 
 def _client_certificate(ctx: NodeContext, document: Document) -> bytes:
-    from slipway.kube.connection import from_kubeconfig
-
     certificate = from_kubeconfig(document, ctx.host.read, source=paths.KUBELET_CONF).client_certificate
     if not certificate:
         raise OperatorError(f"{paths.KUBELET_CONF} has no client certificate")

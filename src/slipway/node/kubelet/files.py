@@ -8,15 +8,18 @@ from slipway.api import components
 from slipway.api.kubeadm.internal import Arg, Taint
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.api.machinery.yaml import goyaml
-from slipway.host import files
+from slipway.kube import kubeconfig
 from slipway.node import paths
+from slipway.node.kubelet import service
 from slipway.node.staticpods import patches
 from slipway.workload import arguments, images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from slipway.kube.kubeconfig import Document
     from slipway.node.context import NodeContext
+
 
 _VARIABLE = "KUBELET_KUBEADM_ARGS"
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
@@ -40,7 +43,7 @@ def write_flags(ctx: NodeContext, *, register_taints: bool) -> None:
     flags = arguments.to_command(defaults, ctx.config.node_registration.kubelet_extra_args, sorted_extra_args=ctx.release.sorted_extra_args)
     location = ctx.host.location(paths.KUBELET_FLAGS_ENV)
     ctx.progress.say(f'[kubelet-start] Writing kubelet environment file with flags to file "{location}"')
-    files.keep(ctx.host, paths.KUBELET_FLAGS_ENV, environment_file(flags).encode(), 0o644)
+    ctx.host.keep(paths.KUBELET_FLAGS_ENV, environment_file(flags).encode(), 0o644)
 
 
 def write_configuration(ctx: NodeContext, *, instance: bool = True) -> None:
@@ -145,7 +148,7 @@ def _default_flags(ctx: NodeContext, *, register_taints: bool) -> list[Arg]:
 
 def _configuration(ctx: NodeContext, *, node_local: bool) -> str:
     """The cluster's configuration with the user's patches; what is this node's own is a patch as well, the last one."""
-    component = ctx.config.cluster.component_configs.get(components.kubelet.GROUP)
+    component = ctx.config.cluster.component_configs.get(components.KUBELET_GROUP)
     if component is None:
         raise ConfigurationError("no kubelet component config found: the configuration was not defaulted")
     patched = patches.patch(ctx, patches.KUBELET_CONFIGURATION, components.encode(component, ctx.release))
@@ -156,7 +159,7 @@ def _configuration(ctx: NodeContext, *, node_local: bool) -> str:
 
 def _write_config(ctx: NodeContext, path: str, text: str) -> None:
     ctx.progress.say(f'[kubelet-start] Writing kubelet configuration to file "{ctx.host.location(path)}"')
-    files.keep(ctx.host, path, text.encode(), 0o644)
+    ctx.host.keep(path, text.encode(), 0o644)
 
 
 def _taint(taint: Taint) -> str:
@@ -169,3 +172,42 @@ def _code(point: int) -> str:
     if point < 0x80:
         return f"\\x{point:02x}"
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def announce_rotating_certificate(ctx: NodeContext) -> str:
+    """Where the kubelet keeps the certificate that it rotates; nothing, and no word, where it has not written one."""
+    folder = arguments.value_of(ctx.config.node_registration.kubelet_extra_args, "cert-dir") or f"{paths.KUBELET_DIR}/pki"
+    certificate = f"{folder}/kubelet-client-current.pem"
+    if not ctx.host.exists(certificate):
+        return ""
+    ctx.progress.say(f'[kubelet-finalize] Updating "{paths.KUBELET_CONF}" to point to a rotatable kubelet client certificate and key')
+    return certificate
+
+
+def enable_client_cert_rotation(ctx: NodeContext) -> None:
+    """Let kubelet.conf follow the certificate that the kubelet rotates."""
+    certificate = announce_rotating_certificate(ctx)
+    if not certificate:
+        return
+    try:
+        current = kubeconfig.load(ctx.host.read(paths.KUBELET_CONF), paths.KUBELET_CONF)
+    except OSError as error:
+        raise OperatorError(f'could not load "{paths.KUBELET_CONF}": {error.strerror or error}') from error
+    rotating = pointed_at(current, certificate)
+    ctx.host.keep(paths.KUBELET_CONF, kubeconfig.text(rotating, ctx.release).encode(), 0o600)
+    if not service.runs_with_its_files(ctx):
+        service.restart(ctx)
+
+
+def pointed_at(config: Document, certificate: str) -> Document:
+    """The kubeconfig with a file in place of the certificate and key of its current user."""
+    context = kubeconfig.named(config, "context", config.get("current-context") or "")
+    if context is None:
+        raise OperatorError(f'the file "{paths.KUBELET_CONF}" is not a valid kubeconfig: its current-context is not among its contexts')
+    name = context.get("user") or ""
+    user = kubeconfig.named(config, "user", name)
+    if user is None:
+        raise OperatorError(f'the file "{paths.KUBELET_CONF}" does not contain authentication for user "{name}"')
+    kept = {field: value for field, value in user.items() if field not in ("client-certificate-data", "client-key-data")}
+    rotating = {"name": name, "user": {**kept, "client-certificate": certificate, "client-key": certificate}}
+    return {**config, "users": [rotating if entry.get("name") == name else entry for entry in config["users"]]}

@@ -7,20 +7,26 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm.internal import BootstrapToken
+from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.credentials import keys
+from slipway.credentials import keys, tokens
 from slipway.node.pki import store
+from slipway.workload import roles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from slipway.api.kubeadm.internal import ClusterConfiguration
     from slipway.api.machinery.objects import Manifest
+    from slipway.node.cluster.interface import Cluster
     from slipway.node.context import NodeContext
+
 
 SECRET_NAME = "kubeadm-certs"
 NAMESPACE = "kube-system"
 _KEY_BYTES, _NONCE_BYTES = 32, 12
+_LIFETIME = Duration.of(hours=2)
 
 
 def new_certificate_key() -> str:
@@ -47,11 +53,14 @@ def files(cluster: ClusterConfiguration) -> dict[str, str]:
 def secret(ctx: NodeContext, certificate_key: str, *, owner_name: str, owner_uid: str) -> Manifest:
     """The Secret with every shared file that is there, encrypted.
 
-    It is owned by the Secret of a short-lived token, so that both go together.  A dry run encrypts nothing: kubeadm
-    looks for the files in the real folder, where a dry run does not put them, and nobody could use them.
+    It is owned by the Secret of a short-lived token, so that both go together.
     """
     key = _decoded_key(certificate_key)
-    data = {name: None if ctx.host.dry_run else _encrypted_file(ctx, path, key) for name, path in files(ctx.config.cluster).items()}
+    data = {name: _encrypted_file(ctx, path, key) for name, path in files(ctx.config.cluster).items()}
+    return _secret(data, owner_name, owner_uid)
+
+
+def _secret(data: Mapping[str, str | None], owner_name: str, owner_uid: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -71,6 +80,54 @@ def secret(ctx: NodeContext, certificate_key: str, *, owner_name: str, owner_uid
         },
         "data": data,
     }
+
+
+def upload(ctx: NodeContext, cluster: Cluster, certificate_key: str) -> None:
+    """Keep the certificates in a Secret that is deleted together with a token that can do nothing."""
+    owner = _announced_owner(ctx)
+    earlier = owners(cluster.get("v1", "Secret", SECRET_NAME, NAMESPACE) or {})
+    uid = _create_owner(ctx, cluster, owner)
+    name = tokens.secret_name(owner.token_id)
+    cluster.apply_all([secret(ctx, certificate_key, owner_name=name, owner_uid=uid), *_access()])
+    # The token of an upload that this one replaces has nothing left to look after.
+    for token in earlier:
+        cluster.delete("v1", "Secret", token, NAMESPACE)
+
+
+def would_upload(ctx: NodeContext, cluster: Cluster, certificate_key: str) -> None:
+    """What kubeadm asks for is part of what a dry run shows.
+
+    Nothing is encrypted: kubeadm looks for the files in the real folder, where a dry run does not put them, and nobody could
+    use them.
+    """
+    owner = _announced_owner(ctx)
+    name = tokens.secret_name(owner.token_id)
+    cluster.get("v1", "Secret", name, NAMESPACE)
+    uid = _create_owner(ctx, cluster, owner)
+    _decoded_key(certificate_key)
+    cluster.apply_all([_secret(dict.fromkeys(files(ctx.config.cluster)), name, uid), *_access()])
+
+
+def _announced_owner(ctx: NodeContext) -> BootstrapToken:
+    ctx.progress.say(f'[upload-certs] Storing the certificates in Secret "{SECRET_NAME}" in the "{NAMESPACE}" Namespace')
+    return BootstrapToken(token=tokens.generate(), description="Proxy for managing TTL for the kubeadm-certs secret", ttl=_LIFETIME)
+
+
+def _create_owner(ctx: NodeContext, cluster: Cluster, owner: BootstrapToken) -> str:
+    """The uid of the token's Secret."""
+    cluster.apply(tokens.secret(owner, ctx.host.now()))
+    created = cluster.get("v1", "Secret", tokens.secret_name(owner.token_id), NAMESPACE) or {}
+    return str(created.get("metadata", {}).get("uid", ""))
+
+
+def _access() -> list[Manifest]:
+    return roles.reading("kubeadm:kubeadm-certs", NAMESPACE, "secrets", SECRET_NAME, roles.group(roles.JOINING_NODES))
+
+
+def owners(secret: Manifest) -> list[str]:
+    """The tokens with which the uploaded certificates go."""
+    references = (secret.get("metadata") or {}).get("ownerReferences") or []
+    return [owner["name"] for owner in references if owner.get("kind") == "Secret" and owner["name"].startswith("bootstrap-token-")]
 
 
 def save(ctx: NodeContext, found: Manifest, certificate_key: str) -> None:

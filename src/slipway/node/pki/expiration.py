@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from slipway.api.machinery import tabwriter
+from slipway.api.machinery.duration import human_duration
 from slipway.node import paths
 from slipway.node.pki import renewal, store
 from slipway.node.pki import specs as certificates
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 # English, whatever the locale.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 
 
 class Expiry(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,34 +64,6 @@ def manifest(report: Report) -> dict[str, Any]:
         "certificates": [_fields(item) for item in report.certificates],
         "certificateAuthorities": [_fields(item) for item in report.authorities],
     }
-
-
-def human_duration(seconds: int) -> str:
-    """A span with two or three significant figures, as kubectl shows ages: ``364d``, ``7h30m``, ``5m10s``."""
-    if seconds < -1:
-        return "<invalid>"
-    if seconds < 2 * _MINUTE:
-        return f"{max(seconds, 0)}s"
-    if seconds < 10 * _MINUTE:
-        return _two(seconds, _MINUTE, "m", 1, "s", 60)
-    if seconds < 3 * _HOUR:
-        return f"{seconds // _MINUTE}m"
-    if seconds < 8 * _HOUR:
-        return _two(seconds, _HOUR, "h", _MINUTE, "m", 60)
-    if seconds < 2 * _DAY:
-        return f"{seconds // _HOUR}h"
-    if seconds < 8 * _DAY:
-        return _two(seconds, _DAY, "d", _HOUR, "h", 24)
-    if seconds < 2 * _YEAR:
-        return f"{seconds // _DAY}d"
-    if seconds < 8 * _YEAR:
-        return _two(seconds, _YEAR, "y", _DAY, "d", 365)
-    return f"{seconds // _YEAR}y"
-
-
-def _two(seconds: int, large: int, large_name: str, small: int, small_name: str, ratio: int) -> str:
-    rest = seconds // small % ratio
-    return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")
 
 
 def _certificate(ctx: NodeContext, item: renewal.Renewable, directory: str) -> Expiry:

@@ -39,8 +39,7 @@ def generate_ahead(ctx: NodeContext, names: Iterable[str], more: int = 0) -> Non
 
 def shown_folder(ctx: NodeContext) -> str:
     """The certificate folder, or where a dry run has it."""
-    folder = ctx.config.cluster.certificates_dir
-    return ctx.host.location(folder) if ctx.host.dry_run else folder
+    return ctx.host.shown(ctx.config.cluster.certificates_dir)
 
 
 def announce_folder(ctx: NodeContext) -> None:
@@ -66,8 +65,10 @@ def ensure_certificate(ctx: NodeContext, name: str) -> None:
         ctx.progress.say(f"[certs] Using existing {spec.base_name} certificate and key on disk")
         return
     keyless = _checked_authority(ctx, spec)
-    if ctx.host.dry_run:
-        _copy_authority(ctx, spec, keyless=keyless)
+    # Later phases of a dry run, and its reader, find the machine's own authority among the files of the run.
+    ctx.host.include(certificate_path(ctx, spec.base_name), _CERTIFICATE_MODE)
+    if not keyless:
+        ctx.host.include(key_path(ctx, spec.base_name), _KEY_MODE)
     ctx.progress.say(f"[certs] Using existing {spec.base_name} {'keyless ' if keyless else ''}certificate authority")
 
 
@@ -309,15 +310,6 @@ def _ensure_service_account_key(ctx: NodeContext) -> None:
     ctx.host.make_dir(posixpath.dirname(path), 0o755)
     ctx.host.write(path, keys.private_pem(key), _KEY_MODE)
     ctx.host.write(_public_key_path(ctx), keys.public_pem(key.public_key()), _KEY_MODE)
-
-
-def _copy_authority(ctx: NodeContext, spec: CertificateSpec, *, keyless: bool) -> None:
-    """In a dry run the later phases, and the reader, find the host's own CA in the dry-run folder."""
-    path = certificate_path(ctx, spec.base_name)
-    ctx.host.write(path, ctx.host.read(path), _CERTIFICATE_MODE)
-    if not keyless:
-        path = key_path(ctx, spec.base_name)
-        ctx.host.write(path, ctx.host.read(path), _KEY_MODE)
 
 
 def _external(ctx: NodeContext, name: str, complaint: str) -> bool:

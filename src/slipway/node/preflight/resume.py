@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
+from slipway.host.progress import WarningsOnly
+from slipway.kube import kubeconfig
 from slipway.node import paths
+from slipway.node.etcd import pod as etcd
+from slipway.node.staticpods import components as staticpods
+from slipway.node.staticpods import patches
+from slipway.node.staticpods import pod as componentpod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration, JoinConfiguration
     from slipway.api.machinery.objects import Manifest
     from slipway.host.interface import Host
-    from slipway.host.progress import PhaseEvent, Progress
+    from slipway.host.progress import Progress
     from slipway.node.context import NodeContext
 
 SCHEDULER_PORT, CONTROLLER_MANAGER_PORT, KUBELET_PORT = 10259, 10257, 10250
@@ -52,22 +59,18 @@ NOTHING = Earlier()
 
 
 def of_control_plane(ctx: NodeContext, machine: Host, *, joining: bool = False) -> Earlier:
-    """What an earlier init left, or an earlier join of a control plane; a dry run goes on with nothing."""
-    from slipway.node.etcd import pod as etcd
-    from slipway.node.staticpods import components as staticpods
-    from slipway.node.staticpods import patches, rootless
-
-    if ctx.host.dry_run:
-        return NOTHING
+    """What an earlier init left, or an earlier join of a control plane."""
     there = {name: path for name in (*staticpods.COMPONENTS, "etcd") if machine.exists(path := staticpods.path_of(name))}
     if ctx.config.cluster.etcd.external is not None:
         there.pop("etcd", None)
-    quiet = msgspec.structs.replace(ctx, host=machine, progress=_Silence())
+    quiet = msgspec.structs.replace(ctx, host=machine, progress=WarningsOnly())
     same = []
     for name, path in there.items():
         wanted = etcd.manifest(quiet) if name == "etcd" else staticpods.manifest(name, quiet)
         found = _manifest(machine, path)
-        if found is not None and same_pod(patches.patch(quiet, name, wanted), found, joining=joining, rootless=rootless.wanted(ctx)):
+        if found is not None and same_pod(
+            patches.patch(quiet, name, wanted), found, joining=joining, rootless=componentpod.without_root(ctx)
+        ):
             same.append(name)
     return recognised(same, ctx.config)
 
@@ -136,8 +139,6 @@ def _leads(machine: Host, path: str, ca_path: str, ca: bytes, node: str) -> bool
     content = machine.read(path)
     if path == ca_path:
         return same_certificates(content, ca)
-    from slipway.kube import kubeconfig
-
     try:
         document = kubeconfig.load(content, path)
         trusted, user = credentials_of(document)
@@ -150,8 +151,6 @@ def _leads(machine: Host, path: str, ca_path: str, ca: bytes, node: str) -> bool
 
 def credentials_of(document: Mapping[str, Any]) -> tuple[bytes, Mapping[str, Any]]:
     """The CA that a kubeconfig's current context trusts, and its user."""
-    from slipway.kube import kubeconfig
-
     config = dict(document)
     context = kubeconfig.named(config, "context", str(config.get("current-context") or "")) or {}
     cluster = kubeconfig.named(config, "cluster", str(context.get("cluster") or "")) or {}
@@ -170,8 +169,6 @@ def same_certificates(one: bytes, other: bytes) -> bool:
 
 
 def _is_node(machine: Host, user: Mapping[str, Any], node: str) -> bool:
-    from slipway.kube import kubeconfig
-
     path = str(user.get("client-certificate") or "")
     if path and not machine.exists(path):
         # The kubelet writes the file first, and then waits for the certificate that the file names.
@@ -195,7 +192,6 @@ def common_name(pem: bytes) -> str:
 
 def _manifest(machine: Host, path: str) -> Manifest | None:
     """The Pod in a file; None where it holds none."""
-    from slipway.api.machinery.yaml import goyaml
 
     try:
         documents = goyaml.load(machine.read(path).decode(errors="replace"), path)
@@ -203,15 +199,3 @@ def _manifest(machine: Host, path: str) -> Manifest | None:
         return None
     value = documents[0].value if documents else None
     return value if isinstance(value, dict) else None
-
-
-class _Silence:
-    """A Progress that tells nothing: what this run would write is told when it is written."""
-
-    def say(self, text: str) -> None: ...
-
-    def warn(self, text: str) -> None: ...
-
-    def show(self, text: str) -> None: ...
-
-    def phase(self, event: PhaseEvent) -> None: ...

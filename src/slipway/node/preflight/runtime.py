@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.api.machinery.version import Version
+from slipway.host.cri.client import ContainerRuntimeError
+from slipway.node.preflight import system
 from slipway.node.preflight.check import FINE, Check, Findings
 
 if TYPE_CHECKING:
-    from slipway.api.machinery.version import Version
     from slipway.api.releases import Release
     from slipway.host.interface import Host
     from slipway.node.preflight.machine import InstalledKubelet
@@ -17,8 +19,6 @@ def runs(socket: str) -> Check:
     """The runtime answers and says that it is ready; its network may come later, with the cluster."""
 
     def find(host: Host) -> Findings:
-        from slipway.host.cri.client import ContainerRuntimeError
-
         try:
             with host.container_runtime(socket) as runtime:
                 return Findings(errors=tuple(runtime.status_problems()))
@@ -32,8 +32,6 @@ def tells_cgroup_driver(socket: str, release: Release) -> Check:
     """A kubelet that is not told its cgroup driver by the runtime takes it from its configuration, for now."""
 
     def find(host: Host) -> Findings:
-        from slipway.host.cri.client import ContainerRuntimeError
-
         try:
             with host.container_runtime(socket) as runtime:
                 told = runtime.cgroup_driver()
@@ -56,8 +54,6 @@ def system_verification(kubelet: InstalledKubelet, release: Release, *, upgrade:
     """The kernel, the operating system and the cgroups; an upgrade looks at what the next minor of the kubelet needs."""
 
     def find(host: Host) -> Findings:
-        from slipway.node.preflight import system
-
         demands = system.DEMANDS[release.system_validators]
         installed: Version | None = None
         if demands.cgroup_v1_fails_since is not None:
@@ -75,6 +71,4 @@ def system_verification(kubelet: InstalledKubelet, release: Release, *, upgrade:
 
 
 def _next_minor(version: Version) -> Version:
-    from slipway.api.machinery.version import Version
-
     return Version(version.major, version.minor + 1, version.patch, version.prerelease)

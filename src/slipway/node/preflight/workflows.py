@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from slipway.api.kubeadm.addresses import parse_host_port
 from slipway.api.machinery.version import Version
 from slipway.node import paths
-from slipway.node.preflight import externaletcd, extraargs, machine, proxies, runtime
+from slipway.node.preflight import externaletcd, extraargs, machine, runtime
 from slipway.node.preflight.resume import CONTROLLER_MANAGER_PORT, ETCD_PORTS, KUBELET_PORT, NOTHING, SCHEDULER_PORT, Earlier
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def init_checks(
         machine.firewalld(endpoint.bind_port, KUBELET_PORT),
         *_ports((endpoint.bind_port, SCHEDULER_PORT, CONTROLLER_MANAGER_PORT), earlier),
         *(machine.file_available(path) for path in manifests if path not in earlier.files),
-        proxies.direct(endpoint.advertise_address),
-        *(proxies.direct_subnet(subnet) for subnet in subnets),
+        machine.direct(endpoint.advertise_address),
+        *(machine.direct_subnet(subnet) for subnet in subnets),
         *extraargs.authorization_files(cluster.api_server),
         *extraargs.control_plane_flags(cluster, release),
     ]
@@ -68,7 +68,7 @@ def join_checks(config: JoinConfiguration, release: Release, *, earlier: Earlier
     if config.discovery.bootstrap_token is not None:
         host, port = parse_host_port(config.discovery.bootstrap_token.api_server_endpoint)
         if port:
-            checks.append(proxies.direct(host))
+            checks.append(machine.direct(host))
             checks += _forwarding([host])
     return checks
 

@@ -11,12 +11,15 @@ from urllib.parse import urlsplit
 
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.machinery.errors import OperatorError
+from slipway.api.machinery.yaml import goyaml
+from slipway.host import waiting
 from slipway.node import paths
+from slipway.node.etcd import membership, wal
 from slipway.node.staticpods import components
 
 if TYPE_CHECKING:
     from slipway.host.interface import Host
-    from slipway.node.reset.phases import ResetRun
+    from slipway.node.reset.options import ResetRun
 
 _ETCD, _API_SERVER = f"{paths.MANIFESTS_DIR}/etcd.yaml", f"{paths.MANIFESTS_DIR}/kube-apiserver.yaml"
 _PEER_PORT = 2380
@@ -38,6 +41,23 @@ class LocalMember(NamedTuple):
 
 def remove_etcd_member(state: ResetRun) -> None:
     """The member leaves, its static Pod goes, its data folder is emptied; what cannot be done is a warning."""
+    data_dir = _announced_data_dir(state)
+    if data_dir is None:
+        return
+    _leave(state, data_dir)
+    _empty(state, data_dir)
+    # A kubelet that still runs would start etcd anew, as the first member of a cluster of its own.
+    state.host.remove(_ETCD)
+    state.etcd_data_dir = data_dir
+
+
+def would_remove_etcd_member(state: ResetRun) -> None:
+    """Where there is a member, kubeadm says nothing of what would become of it."""
+    _announced_data_dir(state)
+
+
+def _announced_data_dir(state: ResetRun) -> str | None:
+    """The data folder of this node's member; None, and advice, where it has none."""
     host, progress = state.host, state.progress
     configured = state.cluster_config
     data_dir = configured.etcd.local.data_dir if configured is not None and configured.etcd.local is not None else None
@@ -47,14 +67,8 @@ def remove_etcd_member(state: ResetRun) -> None:
     if data_dir is None or (configured is not None and configured.etcd.external is not None):
         progress.say("[reset] No etcd config found. Assuming external etcd")
         progress.say("[reset] Please, manually reset etcd to prevent further issues")
-        return
-    if state.config.dry_run:
-        return
-    _leave(state, data_dir)
-    _empty(state, data_dir)
-    # A kubelet that still runs would start etcd anew, as the first member of a cluster of its own.
-    host.remove(_ETCD)
-    state.etcd_data_dir = data_dir
+        return None
+    return data_dir
 
 
 def etcd_data_dir(host: Host) -> str | None:
@@ -92,8 +106,6 @@ _LOOPBACK = ("https://127.0.0.1:", "https://[::1]:")
 
 
 def _leave(state: ResetRun, data_dir: str) -> None:
-    from slipway.node.etcd import membership
-
     member = local_member(state.host)
     if member is None or _never_began(state.host, data_dir):
         return
@@ -116,9 +128,6 @@ def _never_began(host: Host, data_dir: str) -> bool:
 
 
 def _client(state: ResetRun, member: LocalMember) -> Any:
-    from slipway.host import waiting
-    from slipway.node.etcd import membership
-
     patience = waiting.seconds(state.config.timeouts.etcd_api_call, _ETCD_CALL)
     endpoints = list(member.endpoints)
     if state.cluster is None:
@@ -137,8 +146,6 @@ def _client(state: ResetRun, member: LocalMember) -> Any:
 
 def _which(host: Host, data_dir: str) -> str:
     """The id that is left in etcd, which the data folder tells before it is emptied."""
-    from slipway.node.etcd import wal
-
     try:
         owner = wal.owner(host, data_dir)
     except OperatorError:
@@ -158,6 +165,7 @@ def _empty(state: ResetRun, data_dir: str) -> None:
             problem = error
         else:
             state.progress.say(f"[reset] Deleted contents of the etcd data directory: {data_dir}")
+            state.emptied.append(data_dir)
             return
     state.progress.warn(f'[reset] Failed to delete contents of the etcd directory: "{data_dir}", error: {problem}')
 
@@ -170,7 +178,6 @@ def empty_folder(host: Host, folder: str) -> None:
 
 def _pod(host: Host, path: str) -> dict[str, Any] | None:
     """A static Pod; None where there is no manifest, and nothing in it where it is no object."""
-    from slipway.api.machinery.yaml import goyaml
 
     if not host.exists(path):
         return None

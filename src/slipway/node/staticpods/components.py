@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.kubeadm.internal import Arg, ClusterConfiguration, ControlPlaneComponent
 from slipway.api.machinery.yaml import goyaml
-from slipway.host import files
 from slipway.node import paths
-from slipway.node.staticpods import patches, probes, rootless, volumes
+from slipway.node.staticpods import patches, rootless
 from slipway.node.staticpods import pod as componentpod
 from slipway.workload import arguments, endpoints, images
 
@@ -37,8 +36,8 @@ class _Part(NamedTuple):
     defaults: dict[str, str]
     configured: ControlPlaneComponent
     cpu: str
-    endpoint: probes.Endpoint
-    paths: probes.Paths
+    endpoint: componentpod.Endpoint
+    paths: componentpod.Paths
     annotations: dict[str, str]
 
 
@@ -46,7 +45,7 @@ def manifest(component: str, ctx: NodeContext) -> Manifest:
     """The static Pod of a component, before a user's patches."""
     cluster, release = ctx.config.cluster, ctx.release
     part = _PARTS[component](ctx)
-    mounts = volumes.for_component(component, cluster, release, ctx.host)
+    mounts = componentpod.for_component(component, cluster, release, ctx.host)
     defaults = (Arg(name=name, value=value) for name, value in part.defaults.items())
     flags = arguments.to_command(defaults, part.configured.extra_args, sorted_extra_args=release.sorted_extra_args)
     container = {
@@ -55,30 +54,43 @@ def manifest(component: str, ctx: NodeContext) -> Manifest:
         "command": [component, *flags],
         "resources": {"requests": {"cpu": part.cpu}},
         "volumeMounts": [mount.volume_mount() for mount in mounts],
-        **probes.fields(part.endpoint, part.paths, ctx.config.timeouts, release),
-        **componentpod.env(componentpod.proxies(ctx.host.environment), part.configured.extra_envs),
+        **componentpod.fields(part.endpoint, part.paths, ctx.config.timeouts, release),
+        **componentpod.env(arguments.proxies(ctx.host.environment), part.configured.extra_envs),
     }
     return componentpod.manifest(container, mounts, part.annotations, release)
 
 
 def write(ctx: NodeContext, component: str) -> None:
     """Make the manifest of a component, patch it, and write it for the kubelet."""
-    ctx.progress.say(f'[control-plane] Creating static Pod manifest for "{component}"')
-    if component == "kube-apiserver":
-        for warning in authorization_warnings(ctx.config.cluster.api_server.extra_args):
-            ctx.progress.warn(warning)
-    if rootless.wanted(ctx) and ctx.host.dry_run:
+    _announce(ctx, component)
+    write_secured(ctx, component, manifest(component, ctx))
+
+
+def would_write(ctx: NodeContext, component: str) -> None:
+    """The same in a dry run, which makes no users: the manifest is that of a component that runs as root."""
+    _announce(ctx, component)
+    if componentpod.without_root(ctx):
         ctx.progress.say(f"[control-plane] Would create users and groups for [{component}] to run as non-root")
         ctx.progress.say(f'[control-plane] Would update static pod manifest for "{component}" to run as non-root')
     write_manifest(ctx, component, manifest(component, ctx))
 
 
+def write_secured(ctx: NodeContext, component: str, pod: Manifest) -> None:
+    """Take root from a static Pod where that is asked for, and write it."""
+    write_manifest(ctx, component, rootless.apply(ctx, component, pod) if componentpod.without_root(ctx) else pod)
+
+
 def write_manifest(ctx: NodeContext, component: str, pod: Manifest) -> None:
-    """Take root from a static Pod where that is asked for, patch it, and write it into the kubelet's folder of manifests."""
-    if rootless.wanted(ctx) and not ctx.host.dry_run:
-        pod = rootless.apply(ctx, component, pod)
+    """Patch a static Pod, and write it into the kubelet's folder of manifests."""
     patched = patches.patch(ctx, component, pod)
-    files.keep(ctx.host, path_of(component), goyaml.dump(patched).encode(), 0o600)
+    ctx.host.keep(path_of(component), goyaml.dump(patched).encode(), 0o600)
+
+
+def _announce(ctx: NodeContext, component: str) -> None:
+    ctx.progress.say(f'[control-plane] Creating static Pod manifest for "{component}"')
+    if component == "kube-apiserver":
+        for warning in authorization_warnings(ctx.config.cluster.api_server.extra_args):
+            ctx.progress.warn(warning)
 
 
 def path_of(component: str) -> str:
@@ -128,13 +140,13 @@ def _api_server(ctx: NodeContext) -> _Part:
     }
     if arguments.value_of(cluster.api_server.extra_args, "authorization-config") is None:
         flags["authorization-mode"] = ",".join(_DEFAULT_AUTHORIZATION)
-    address = probes.reachable(local.advertise_address) if local.advertise_address else "127.0.0.1"
+    address = componentpod.reachable(local.advertise_address) if local.advertise_address else "127.0.0.1"
     return _Part(
         defaults=flags,
         configured=cluster.api_server,
         cpu="250m",
-        endpoint=probes.Endpoint(address, local.bind_port),
-        paths=probes.Paths(live="/livez", ready="/readyz", startup="/livez"),
+        endpoint=componentpod.Endpoint(address, local.bind_port),
+        paths=componentpod.Paths(live="/livez", ready="/readyz", startup="/livez"),
         annotations={ADVERTISE_ADDRESS_ANNOTATION: join_host_port(local.advertise_address, local.bind_port)},
     )
 
@@ -188,8 +200,8 @@ def _controller_manager(ctx: NodeContext) -> _Part:
         defaults=flags,
         configured=cluster.controller_manager,
         cpu="200m",
-        endpoint=probes.Endpoint(probes.bind_address(cluster.controller_manager.extra_args), _CONTROLLER_MANAGER_PORT),
-        paths=probes.Paths(live="/healthz", ready="", startup="/healthz"),
+        endpoint=componentpod.Endpoint(componentpod.bind_address(cluster.controller_manager.extra_args), _CONTROLLER_MANAGER_PORT),
+        paths=componentpod.Paths(live="/healthz", ready="", startup="/healthz"),
         annotations={},
     )
 
@@ -200,8 +212,8 @@ def _scheduler(ctx: NodeContext) -> _Part:
         defaults=_companion_flags(paths.SCHEDULER_CONF),
         configured=scheduler,
         cpu="100m",
-        endpoint=probes.Endpoint(probes.bind_address(scheduler.extra_args), _SCHEDULER_PORT),
-        paths=probes.Paths(live="/livez", ready="/readyz", startup="/livez"),
+        endpoint=componentpod.Endpoint(componentpod.bind_address(scheduler.extra_args), _SCHEDULER_PORT),
+        paths=componentpod.Paths(live="/livez", ready="/readyz", startup="/livez"),
         annotations={},
     )
 

@@ -1,7 +1,7 @@
 """The control plane of this node, brought to new manifests: etcd first, the API server, then controller manager and scheduler.
 
 Each step is awaited (a new container over the CRI, then the component's own health) before the next one begins; what fails
-is taken back, with all that was exchanged before it, and that is awaited too.  How one Pod is exchanged is in podswap.py.
+is taken back, with all that was exchanged before it, and that is awaited too.  How one Pod is exchanged is in swap.py.
 The controller manager and the scheduler go together: neither needs the other, and leader election covers both.  An etcd that
 is healthy in its new version stays where a later component fails: etcd cannot go back without losing what was written since.
 """
@@ -17,12 +17,16 @@ from slipway.host import waiting
 from slipway.node import paths
 from slipway.node.etcd import membership
 from slipway.node.etcd import pod as etcd
+from slipway.node.etcd import snapshot as etcdsnapshot
+from slipway.node.health import diagnosis
 from slipway.node.health import wait as health
 from slipway.node.pki import renewal
 from slipway.node.staticpods import components as staticpods
 from slipway.node.staticpods import patches, rootless
+from slipway.node.staticpods import pod as componentpod
 from slipway.node.upgrade import swap
 from slipway.workload import images
+from slipway.workload.etcdclient import EtcdError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -210,9 +214,6 @@ class _Exchange:
         self._ctx.progress.say(f'[upgrade/staticpods] Component "{name}" {words}')
 
     def _await_etcd(self) -> None:
-        from slipway.node.health import diagnosis
-        from slipway.workload.etcdclient import EtcdError
-
         ctx, client = self._ctx, self._client
         if client is None:
             raise OperatorError("etcd is external: there is no member on this node to wait for")
@@ -232,7 +233,7 @@ class _Exchange:
 
 def _manifest(ctx: NodeContext, component: str) -> bytes:
     pod = etcd.manifest(ctx) if component == ETCD else staticpods.manifest(component, ctx)
-    if rootless.wanted(ctx):
+    if componentpod.without_root(ctx):
         pod = rootless.apply(ctx, component, pod)
     return goyaml.dump(patches.patch(ctx, component, pod)).encode()
 
@@ -263,8 +264,6 @@ def _keep_etcd(ctx: NodeContext, client: EtcdClient, folders: _Folders, wishes: 
     membership.check_health(ctx, client)
     path = ""
     if wishes.snapshot_dir:
-        from slipway.node.etcd import snapshot as etcdsnapshot
-
         taken = etcdsnapshot.save(client, wishes.snapshot_dir, ctx.host.now(), ctx.host)
         ctx.progress.say(f"[upgrade/etcd] Saved a snapshot of etcd to {taken}")
         path = taken.path

@@ -6,16 +6,17 @@ import time
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.kube import errors
+from slipway.node.cluster.live import LiveCluster
 from slipway.node.preflight import check as preflight
 from slipway.node.staticpods import components
 from slipway.workload import images
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from slipway.api.machinery.objects import Manifest
     from slipway.node.cluster.interface import Cluster
-    from slipway.node.cluster.live import LiveCluster
     from slipway.node.context import NodeContext
     from slipway.node.preflight.check import Findings
 
@@ -30,10 +31,22 @@ def check(ctx: NodeContext, cluster: Cluster, ignored: Collection[str]) -> None:
     """Run the checks of kubeadm's names; ``ignored`` are lower-case names, as of ``--ignore-preflight-errors``."""
     ctx.progress.say("[upgrade] Running cluster health checks")
     findings = [
-        ("CreateJob", _job_runs(ctx, cluster)),
+        ("CreateJob", _job_runs(ctx, cluster, _await_job)),
         ("ControlPlaneNodesReady", control_planes_ready(cluster.list("v1", "Node", "", {CONTROL_PLANE_LABEL: ""}))),
         ("StaticPodManifest", _manifests_here(ctx)),
     ]
+    preflight.tell(findings, ctx.progress, ignored)
+
+
+def would_check(ctx: NodeContext, cluster: Cluster, ignored: Collection[str]) -> None:
+    """The same in a dry run: no Job is awaited, and no manifest looked for."""
+    ctx.progress.say("[upgrade] Running cluster health checks")
+    findings = [
+        ("CreateJob", _job_runs(ctx, cluster, lambda cluster, name, timeout: preflight.FINE)),
+        ("ControlPlaneNodesReady", control_planes_ready(cluster.list("v1", "Node", "", {CONTROL_PLANE_LABEL: ""}))),
+    ]
+    for component in components.COMPONENTS:
+        ctx.progress.say(f"[dryrun] would check if {components.path_of(component)} exists")
     preflight.tell(findings, ctx.progress, ignored)
 
 
@@ -90,7 +103,7 @@ def pod_trouble(pod: Manifest) -> str:
     return ""
 
 
-def _job_runs(ctx: NodeContext, cluster: Cluster) -> Findings:
+def _job_runs(ctx: NodeContext, cluster: Cluster, ends: Callable[[Cluster, str, float], Findings]) -> Findings:
     nodes = cluster.list("v1", "Node", "", {})
     if not any(not node.get("spec", {}).get("unschedulable") for node in nodes):
         ctx.progress.warn('The preflight check "CreateJob" was skipped because there are no schedulable Nodes in the cluster.')
@@ -100,14 +113,10 @@ def _job_runs(ctx: NodeContext, cluster: Cluster) -> Findings:
         cluster.create(job(ctx, name))
     except OperatorError as error:
         return preflight.Findings(errors=(f'could not create Job "{name}" in the namespace "{_NAMESPACE}": {error.message}',))
-    if ctx.host.dry_run:
-        return preflight.FINE
-    return _await_job(cluster, name, ctx.release.health_check_seconds)
+    return ends(cluster, name, ctx.release.health_check_seconds)
 
 
 def _await_job(cluster: Cluster, name: str, timeout: float) -> Findings:
-    from slipway.node.cluster.live import LiveCluster
-
     if not isinstance(cluster, LiveCluster):
         raise TypeError("a Job can only be awaited in a live cluster")
     try:
@@ -124,8 +133,6 @@ def _await_job(cluster: Cluster, name: str, timeout: float) -> Findings:
 
 def _ended(cluster: LiveCluster, name: str, timeout: float) -> str | None:
     """How the Job ended, or None where it did not; a watch that breaks off is begun again."""
-    from slipway.kube import errors
-
     deadline = time.monotonic() + timeout
     pause = 0.1
     while (left := deadline - time.monotonic()) > 0:
@@ -158,13 +165,7 @@ def _last_warning(events: Iterable[Manifest]) -> str:
 
 
 def _manifests_here(ctx: NodeContext) -> Findings:
-    missing = []
-    for component in components.COMPONENTS:
-        path = components.path_of(component)
-        if ctx.host.dry_run:
-            ctx.progress.say(f"[dryrun] would check if {path} exists")
-        elif not ctx.host.exists(path):
-            missing.append(path)
+    missing = [path for component in components.COMPONENTS if not ctx.host.exists(path := components.path_of(component))]
     return preflight.Findings(errors=(f"manifest files not found: [{' '.join(missing)}]",)) if missing else preflight.FINE
 
 

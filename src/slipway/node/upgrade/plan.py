@@ -14,9 +14,12 @@ from slipway.api.machinery import tabwriter
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import KNOWN_PATCHES, release_for
+from slipway.node import addons
+from slipway.node.config import cluster as clusterconfig
 from slipway.node.config import version as kubeversion
-from slipway.node.upgrade import policy
-from slipway.workload import configmaps, coredns, images, kubeproxy
+from slipway.node.preflight import check, machine
+from slipway.node.upgrade import health, policy
+from slipway.workload import configmaps, images, kubeproxy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from slipway.api.releases import Release
     from slipway.host.progress import Progress
     from slipway.node.cluster.interface import Cluster
-    from slipway.node.config.version import Fetch
     from slipway.node.context import NodeContext
 
 NodesByVersion = dict[str, list[str]]
@@ -98,16 +100,12 @@ class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Lower-case names of preflight checks whose errors are only told."""
 
 
-def make(ctx: NodeContext, cluster: Cluster, options: PlanOptions, fetch: Fetch = kubeversion.fetch_label) -> Plan | None:
+def make(ctx: NodeContext, cluster: Cluster, options: PlanOptions) -> Plan | None:
     """Check the cluster and plan; None where nothing is newer than what it runs.  The context's configuration is set here."""
-    from slipway.node.config import cluster as clusterconfig
-    from slipway.node.preflight import check, machine
-    from slipway.node.upgrade import health
-
     say = ctx.progress.say
     say("[preflight] Running pre-flight checks.")
     check.run([machine.privileged_user()], ctx.host, ctx.progress, options.ignored)
-    coredns.check_migration(ctx, cluster, options.ignored)
+    addons.check_corefile(ctx, cluster, options.ignored)
     ctx.config = clusterconfig.read(cluster, ctx.release, ctx.progress, "upgrade/config")
     present = dict(ctx.config.cluster.component_configs)
     health.check(ctx, cluster, options.ignored)
@@ -118,7 +116,7 @@ def make(ctx: NodeContext, cluster: Cluster, options: PlanOptions, fetch: Fetch 
         say("\n".join(["[upgrade/config] Configuration used:", *(f"\t{line}" for line in lines)]))
     say("[upgrade] Fetching available versions to upgrade to")
     state, offer = observe(cluster), offer_of(ctx.release)
-    look_up = _given(options.version) if options.version else _asked(ctx, fetch)
+    look_up = _given(options.version) if options.version else _asked(ctx)
     upgrades = available(
         state, offer, look_up, ctx.progress, experimental=options.experimental, release_candidates=options.release_candidates
     )
@@ -149,20 +147,21 @@ def _given(version: str) -> LookUp:
     return look_up
 
 
-def _asked(ctx: NodeContext, fetch: Fetch) -> LookUp:
+def _asked(ctx: NodeContext) -> LookUp:
     """A release server is asked; one that did not answer is not asked again, because not to answer can take seconds."""
     unanswered: list[str] = []
+    ask = kubeversion.release_server(ctx.host)
 
-    def fetch_once(url: str) -> str:
+    def ask_once(url: str) -> str:
         if unanswered:
             raise OperatorError(f'unable to get URL "{url}": the server did not answer before')
         try:
-            return fetch(url)
+            return ask(url)
         except OperatorError:
             unanswered.append(url)
             raise
 
-    return lambda label, _: kubeversion.resolve(label, ctx.release, ctx.progress.warn, fetch_once)
+    return lambda label, _: kubeversion.resolve(label, ctx.release, ctx.progress.warn, ask_once)
 
 
 def observe(cluster: Cluster) -> State:
@@ -188,7 +187,7 @@ def observe(cluster: Cluster) -> State:
         schedulers=versions("kube-scheduler"),
         etcds=versions("etcd"),
         kubelets=policy.kubelet_versions(cluster.list("v1", "Node", "", {})),
-        dns=coredns.deployed(cluster).version,
+        dns=addons.deployed_coredns(cluster).version,
     )
 
 

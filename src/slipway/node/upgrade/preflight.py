@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
-from slipway.node import paths
+from slipway.node import addons, imagepull, paths
+from slipway.node.health import wait as health
+from slipway.node.preflight import check, machine, workflows
+from slipway.node.upgrade import controlplane, policy
+from slipway.node.upgrade import health as upgradehealth
 
 if TYPE_CHECKING:
-    from slipway.api.kubeadm.internal import UpgradeApplyConfiguration, UpgradeNodeConfiguration
-    from slipway.node.upgrade.steps import UpgradeRun
+    from slipway.node.upgrade.options import UpgradeRun
 
 _TRIES_AFTER_INTERRUPTION = 4
 _FRESH, _LEADER_PATIENCE = 5.0, 60.0
@@ -18,42 +22,50 @@ _FRESH, _LEADER_PATIENCE = 5.0, 60.0
 
 
 def check_cluster(state: UpgradeRun) -> None:
-    from slipway.node.preflight import check, machine, workflows
-    from slipway.node.upgrade import policy
-    from slipway.workload import coredns
+    wanted = state.config.apply
+    _check_machine(state)
+    _check_health(state)
+    _check_policy(state)
+    if not (wanted.force_upgrade or state.options.assume_yes):
+        _confirm(state)
+    _pull(state)
 
-    ctx, wanted = state.ctx, state.config.apply
-    if ctx.host.dry_run and not state.is_live:
+
+def would_check_cluster(state: UpgradeRun) -> None:
+    """Of a cluster that is there everything is checked that does not change it."""
+    if not state.is_live:
         _preflight_imagined(state)
         return
+    _check_machine(state)
+    upgradehealth.would_check(state.ctx, state.cluster, state.ignored)
+    _check_policy(state)
+    _would_pull(state)
+
+
+def _check_machine(state: UpgradeRun) -> None:
+    ctx = state.ctx
     ctx.progress.say("[upgrade/preflight] Running preflight checks")
     check.run([machine.privileged_user()], state.machine, ctx.progress, state.ignored)
     check.run(workflows.upgrade_checks(ctx.config, ctx.release), state.machine, ctx.progress, state.ignored)
-    coredns.check_migration(ctx, state.cluster, state.ignored)
-    _check_health(state)
+    addons.check_corefile(ctx, state.cluster, state.ignored)
+
+
+def _check_policy(state: UpgradeRun) -> None:
+    ctx, wanted = state.ctx, state.config.apply
     for warning in policy.gate_warnings(ctx.config.cluster.feature_gates, ctx):
         ctx.progress.say(f"[upgrade/preflight] {warning}")
-    force = bool(wanted.force_upgrade)
-    allowed = policy.Allowed(bool(wanted.allow_experimental_upgrades), bool(wanted.allow_rc_upgrades), force)
+    allowed = policy.Allowed(bool(wanted.allow_experimental_upgrades), bool(wanted.allow_rc_upgrades), bool(wanted.force_upgrade))
     policy.enforce(ctx, state.cluster, allowed)
-    if not (force or ctx.host.dry_run or state.options.assume_yes):
-        _confirm(state)
-    _pull(state, wanted)
 
 
 def _check_health(state: UpgradeRun) -> None:
     """A cluster whose upgrade was killed may still be electing its leaders: it is given the time for that."""
-    from slipway.node.health import wait as health
-    from slipway.node.upgrade import controlplane
-    from slipway.node.upgrade import health as upgradehealth
-
     ctx = state.ctx
-    tries = _TRIES_AFTER_INTERRUPTION if not ctx.host.dry_run and controlplane.was_interrupted(state.machine) else 1
+    tries = _TRIES_AFTER_INTERRUPTION if controlplane.was_interrupted(state.machine) else 1
     if tries > 1:
         ctx.progress.say("[upgrade/preflight] An earlier upgrade of this node was interrupted: waiting for its control plane first")
         health.wait_for_components(ctx, health.CONTROL_PLANE, waiting.seconds(ctx.config.timeouts.upgrade_manifests, 300))
-    if not ctx.host.dry_run:
-        _await_leaders(state)
+    _await_leaders(state)
     for left in reversed(range(tries)):
         try:
             upgradehealth.check(ctx, state.cluster, state.ignored)
@@ -66,7 +78,6 @@ def _check_health(state: UpgradeRun) -> None:
 
 def _await_leaders(state: UpgradeRun) -> None:
     """No Job runs before there are leaders, and one that was killed keeps its lease for 15 s: wait until somebody renews it."""
-    from datetime import datetime
 
     def renewed(name: str) -> str:
         lease = state.cluster.get("coordination.k8s.io/v1", "Lease", name, "kube-system") or {}
@@ -96,21 +107,18 @@ def _confirm(state: UpgradeRun) -> None:
         raise OperatorError("won't proceed; the user didn't answer (Y|y) in order to continue")
 
 
-def _pull(state: UpgradeRun, wanted: UpgradeApplyConfiguration | UpgradeNodeConfiguration) -> None:
-    from slipway.node import imagepull
-
-    ctx = state.ctx
-    if ctx.host.dry_run:
-        ctx.progress.say("[dryrun] Would pull the required images (like 'kubeadm config images pull')")
-        return
+def _pull(state: UpgradeRun) -> None:
+    wanted = state.wanted
     serial = wanted.image_pull_serial is not False
-    imagepull.pull_in_preflight(ctx, state.ignored, policy=wanted.image_pull_policy, serial=serial, tag="[upgrade/preflight]")
+    imagepull.pull_in_preflight(state.ctx, state.ignored, policy=wanted.image_pull_policy, serial=serial, tag="[upgrade/preflight]")
+
+
+def _would_pull(state: UpgradeRun) -> None:
+    state.ctx.progress.say("[dryrun] Would pull the required images (like 'kubeadm config images pull')")
 
 
 def _preflight_imagined(state: UpgradeRun) -> None:
     """What a dry run without a cluster goes through."""
-    from slipway.node.preflight import check, machine
-
     say, version = state.ctx.progress.say, state.ctx.config.cluster.kubernetes_version
     say("[upgrade/preflight] Running preflight checks")
     check.run([machine.privileged_user()], state.machine, state.ctx.progress, state.ignored)
@@ -128,21 +136,29 @@ def _preflight_imagined(state: UpgradeRun) -> None:
     say(f"[upgrade/versions] Cluster version: 1.{state.ctx.release.minor}.0")
     say(f"[upgrade/versions] kubeadm version: v{state.ctx.release.version}")
     state.cluster.list("v1", "Node", "", {})
-    say("[dryrun] Would pull the required images (like 'kubeadm config images pull')")
+    _would_pull(state)
 
 
 def check_node(state: UpgradeRun) -> None:
-    from slipway.node.preflight import check, machine, workflows
+    _check_this_node(state)
+    if state.is_control_plane:
+        _pull(state)
+    else:
+        state.ctx.progress.say("[upgrade/preflight] Skipping prepull. Not a control plane node.")
 
+
+def would_check_node(state: UpgradeRun) -> None:
+    _check_this_node(state)
+    if state.is_control_plane:
+        state.ctx.progress.say("[upgrade/preflight] Would pull the required images (like 'kubeadm config images pull')")
+    else:
+        state.ctx.progress.say("[upgrade/preflight] Skipping prepull. Not a control plane node.")
+
+
+def _check_this_node(state: UpgradeRun) -> None:
     ctx = state.ctx
     ctx.progress.say("[upgrade/preflight] Running pre-flight checks")
     check.run([machine.privileged_user()], state.machine, ctx.progress, state.ignored)
     if state.is_live:
         checks = workflows.upgrade_checks(ctx.config, ctx.release, control_plane=state.is_control_plane)
         check.run(checks, state.machine, ctx.progress, state.ignored)
-    if state.is_control_plane and not ctx.host.dry_run:
-        _pull(state, state.config.node)
-    elif state.is_control_plane:
-        state.ctx.progress.say("[upgrade/preflight] Would pull the required images (like 'kubeadm config images pull')")
-    else:
-        state.ctx.progress.say("[upgrade/preflight] Skipping prepull. Not a control plane node.")

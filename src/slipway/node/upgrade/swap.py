@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
+from slipway.node.health import diagnosis
 from slipway.node.staticpods import components
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ def start(ctx: NodeContext, component: str, manifest: bytes) -> float:
 
 def await_start(ctx: NodeContext, began: dict[str, float], timeout: float) -> None:
     """Until each component has a container of its own that is younger than its manifest."""
-    from slipway.node.health import diagnosis
-
     look, looked = diagnosis.Look(ctx), time.monotonic()
 
     def started() -> str:

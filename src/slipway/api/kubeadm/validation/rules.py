@@ -17,9 +17,11 @@ from slipway.api.kubeadm.validation.formats import (
     is_image_repository,
     is_token,
     parse_url,
+    validate_endpoint,
+    validate_host_port,
+    validate_networking,
     wildcard_subdomain_faults,
 )
-from slipway.api.kubeadm.validation.network import validate_endpoint, validate_host_port, validate_networking
 from slipway.api.machinery.errors import UsageError, ValidationError
 from slipway.api.machinery.fieldpath import FieldError, Path, aggregate, invalid, required
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery.fieldpath import quoted
-from slipway.api.machinery.yaml import libyaml
+from slipway.api.machinery.yaml import nodes as yamlnodes
 from slipway.api.machinery.yaml.limits import MAX_DEPTH, too_many_aliased
 from slipway.api.machinery.yaml.scalar import is_timestamp
 from slipway.fleet.bootstrap.ignition.clc.gostructs import Struct, element, is_pointer, is_slice
@@ -77,7 +77,7 @@ def parse(text: str) -> Tree | None:
     unreadable = _CONTROL.search(text)
     if unreadable is not None:
         raise YAMLError("yaml: control characters are not allowed")
-    parsing = libyaml.load()
+    parsing = yamlnodes.load()
     try:
         parser = parsing.parser(text)
         parser.get_event()

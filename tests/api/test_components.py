@@ -23,7 +23,7 @@ CASES = [
     pytest.param(
         case, release_for(Version.parse(version)), case["outcome"].get("all") or case["outcome"][version], id=f"{case['name']} {version}"
     )
-    for case in json.loads((Path(__file__).parents[2] / "golden/components/documents.json").read_text())
+    for case in json.loads((Path(__file__).parents[1] / "golden/components/documents.json").read_text())
     for version in RELEASES
 ]
 NEWEST = release_for(Version.parse("v1.36.3"))

@@ -12,7 +12,7 @@ from slipway.api.kubeadm.internal import Arg
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube import kubeconfig
 from slipway.node import paths
-from slipway.node.kubelet import finalize, service
+from slipway.node.kubelet import files, service
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,20 +48,20 @@ def user(ctx: NodeContext) -> dict[str, str]:
 
 def test_kubelet_conf_follows_the_rotating_certificate(ctx: NodeContext) -> None:
     ctx.host.write(CURRENT, b"PEM")
-    finalize.enable_client_cert_rotation(ctx)
+    files.enable_client_cert_rotation(ctx)
     assert user(ctx) == {"client-certificate": CURRENT, "client-key": CURRENT}
 
 
 def test_the_kubelets_own_folder_of_certificates_counts(ctx: NodeContext) -> None:
     ctx.config.node_registration.kubelet_extra_args = [Arg(name="cert-dir", value="/certs")]
     ctx.host.write("/certs/kubelet-client-current.pem", b"PEM")
-    finalize.enable_client_cert_rotation(ctx)
+    files.enable_client_cert_rotation(ctx)
     assert user(ctx)["client-key"] == "/certs/kubelet-client-current.pem"
 
 
 def test_without_rotation_nothing_changes(ctx: NodeContext, lines: Lines) -> None:
     before = ctx.host.read(paths.KUBELET_CONF)
-    finalize.enable_client_cert_rotation(ctx)
+    files.enable_client_cert_rotation(ctx)
     assert ctx.host.read(paths.KUBELET_CONF) == before
     assert lines.said == []
 
@@ -71,7 +71,7 @@ def test_a_broken_kubelet_conf_is_refused(text: str, ctx: NodeContext) -> None:
     ctx.host.write(CURRENT, b"PEM")
     ctx.host.write(paths.KUBELET_CONF, text.encode())
     with pytest.raises(OperatorError, match=r"kubelet.conf"):
-        finalize.enable_client_cert_rotation(ctx)
+        files.enable_client_cert_rotation(ctx)
 
 
 class Systemd(Machine):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from slipway.api.kubeadm.internal import BootstrapToken
-from slipway.node.cluster import tokenlist
+from slipway.node.cluster import tokens
 
 NOW = datetime(2026, 11, 16, 0, 4, 59, tzinfo=UTC)
 JOINING = BootstrapToken(
@@ -26,7 +26,7 @@ FOREVER = BootstrapToken(
 
 def test_the_first_row_has_the_heads_above_it() -> None:
     gap = " " * 46
-    assert tokenlist.text(FOREVER, NOW, first=True) == (
+    assert tokens.text(FOREVER, NOW, first=True) == (
         f"TOKEN                     TTL         EXPIRES   USAGES                   DESCRIPTION  {gap}EXTRA GROUPS\n"
         f"aaaaaa.0123456789abcdef   <forever>   <never>   authentication           a & b <c>    {gap}"
         "system:bootstrappers:x,system:bootstrappers:y\n"
@@ -34,7 +34,7 @@ def test_the_first_row_has_the_heads_above_it() -> None:
 
 
 def test_a_further_row_stands_alone() -> None:
-    assert tokenlist.text(JOINING, NOW, first=False) == (
+    assert tokens.text(JOINING, NOW, first=False) == (
         f"abcdef.0123456789abcdef   23h         2026-11-16T23:59:21Z   authentication,signing   <none>{' ' * 53}"
         "system:bootstrappers:kubeadm:default-node-token\n"
     )
@@ -42,15 +42,15 @@ def test_a_further_row_stands_alone() -> None:
 
 def test_a_token_without_anything_says_none() -> None:
     bare = BootstrapToken(token="ihl9vp.zlz86t4y1gibx1lq", expires="2026-11-16T01:59:21Z")
-    assert tokenlist.text(bare, NOW, first=False).split() == [
+    assert tokens.text(bare, NOW, first=False).split() == [
         "ihl9vp.zlz86t4y1gibx1lq", "1h", "2026-11-16T01:59:21Z", "<none>", "<none>", "<none>",
     ]  # fmt: skip
 
 
 def test_an_object_has_only_what_the_token_has() -> None:
-    assert list(tokenlist.manifest(JOINING)) == ["kind", "apiVersion", "token", "expires", "usages", "groups"]
-    assert tokenlist.manifest(FOREVER)["apiVersion"] == "output.kubeadm.k8s.io/v1alpha3"
-    assert "expires" not in tokenlist.manifest(FOREVER)
+    assert list(tokens.manifest(JOINING)) == ["kind", "apiVersion", "token", "expires", "usages", "groups"]
+    assert tokens.manifest(FOREVER)["apiVersion"] == "output.kubeadm.k8s.io/v1alpha3"
+    assert "expires" not in tokens.manifest(FOREVER)
 
 
 # The borders of ShortHumanDuration in k8s.io/apimachinery v0.35.4.
@@ -71,4 +71,4 @@ def test_an_object_has_only_what_the_token_has() -> None:
     ],
 )
 def test_the_time_that_is_left_has_one_unit(left: timedelta, shown: str) -> None:
-    assert tokenlist.short_duration(left) == shown
+    assert tokens.short_duration(left) == shown
