@@ -73,12 +73,21 @@ class Walk:
         if event != "call" or not path.startswith(PACKAGE):
             return
         module = path[len(PACKAGE) : -3].replace(os.sep, ".").removesuffix(".__init__")
-        if module.startswith(self._without) or not module.startswith(self._only or ("",)):
+        if not module.startswith(self._only or ("",)) or self._elsewhere(frame):
             return
         if _while_importing(frame):
             self.imported.setdefault(module)
         else:
             self.called.setdefault(module)
+
+    def _elsewhere(self, frame: FrameType | None) -> bool:
+        """Whether what is called, or one of its callers, stands at the other end of a connection."""
+        while self._without and frame is not None:
+            path = frame.f_code.co_filename
+            if path.startswith(PACKAGE) and path[len(PACKAGE) : -3].replace(os.sep, ".").startswith(self._without):
+                return True
+            frame = frame.f_back
+        return False
 
 
 def _while_importing(frame: FrameType | None) -> bool:
@@ -110,7 +119,8 @@ def kubeadmconfig(walk: Walk) -> None:
 
 async def _kubeadmconfig(walk: Walk) -> None:
     """A worker's KubeadmConfig is made; the controller of a manager has its event, and writes its Secret."""
-    from fleet.world import World, eventually, preserving_crd
+    from fleet.world import World, preserving_crd
+    from support.waiting import eventually
 
     from slipway.api.cluster import crds
     from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from slipway.api.cluster import kinds
-from slipway.kube import answers, errors
+from slipway.kube import errors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -199,7 +199,7 @@ class AsyncClient:
         try:
             found = _decode_list(content)
         except msgspec.DecodeError:
-            raise answers.not_kubernetes(content, 200) from None
+            raise errors.not_kubernetes(content, 200) from None
         return Page(found.items or [], found.metadata.resource_version, found.metadata.continue_token)
 
     async def watch(
@@ -231,7 +231,7 @@ class AsyncClient:
                 content = b""
                 while chunk := await self._transport.some(response, f"watch of {path}", silence):
                     content += chunk
-                raise answers.failure(response.status, content)
+                raise errors.failure(response.status, content)
             if on_open is not None:
                 on_open()
             tail = b""
@@ -251,7 +251,7 @@ class AsyncClient:
 
     async def _ask(self, verb: str, method: str, path: str, body: object = None, content_type: str = JSON) -> Manifest:
         content = await self._answer(verb, method, path, None if body is None else _encode(body), content_type)
-        return answers.decode(content, 200)
+        return errors.decode(content, 200)
 
     async def _answer(self, verb: str, method: str, path: str, body: bytes | None, content_type: str, accept: str = "") -> bytes:
         for left in reversed(range(_TRIES)):
@@ -261,7 +261,7 @@ class AsyncClient:
             if answer.status != 429 or not answer.retry_after.isdecimal() or not left:
                 break
             await asyncio.sleep(int(answer.retry_after))
-        raise answers.failure(answer.status, answer.content)
+        raise errors.failure(answer.status, answer.content)
 
     async def _request(self, verb: str, method: str, path: str, body: bytes | None, content_type: str, accept: str) -> Answer:
         began, status = time.perf_counter(), 0
@@ -297,7 +297,7 @@ def _event(line: bytes) -> WatchEvent:
     try:
         event = _decode_line(line)
     except msgspec.DecodeError:
-        raise answers.not_kubernetes(line, 200) from None
+        raise errors.not_kubernetes(line, 200) from None
     if event.type == "ERROR":
-        raise answers.status_failure(answers.decode(bytes(event.object), 200), 500)
+        raise errors.status_failure(errors.decode(bytes(event.object), 200), 500)
     return WatchEvent(event.type, event.object)

@@ -13,7 +13,7 @@ import msgspec
 
 from slipway.api.cluster import kinds
 from slipway.api.machinery.version import Version
-from slipway.kube import answers, errors
+from slipway.kube import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,16 +110,16 @@ class Client:
         sock = wire.sock
         try:
             if answer.status != 200:
-                raise answers.failure(answer.status, answer.response.read())
+                raise errors.failure(answer.status, answer.response.read())
             while (left := deadline - time.monotonic()) > 0:
                 if sock is not None:
                     sock.settimeout(left)
                 line = answer.response.readline()
                 if not line:
                     return
-                event = answers.decode(line, answer.status)
+                event = errors.decode(line, answer.status)
                 if event.get("type") == "ERROR":
-                    raise answers.status_failure(event.get("object") or {}, 500)
+                    raise errors.status_failure(event.get("object") or {}, 500)
                 yield Event(str(event.get("type")), event.get("object") or {})
         except TimeoutError:
             return
@@ -135,12 +135,12 @@ class Client:
         """The body of the answer to any request; an ApiError where it is not success."""
         status, content = self._transport.request(method, path, body, JSON, timeout)
         if not 200 <= status < 300:
-            raise answers.failure(status, content)
+            raise errors.failure(status, content)
         return content
 
     def server_version(self) -> Version:
         """What the API server says it is, at /version."""
-        found = str(answers.decode(self.raw("/version"), 200).get("gitVersion") or "")
+        found = str(errors.decode(self.raw("/version"), 200).get("gitVersion") or "")
         try:
             return Version.parse(found)
         except ValueError as error:
@@ -153,8 +153,8 @@ class Client:
         encoded = None if body is None else msgspec.json.encode(body)
         status, content = self._transport.request(method, path, encoded, content_type, None)
         if not 200 <= status < 300:
-            raise answers.failure(status, content)
-        return answers.decode(content, status)
+            raise errors.failure(status, content)
+        return errors.decode(content, status)
 
 
 def _path(manifest: Manifest, *, named: bool) -> str:

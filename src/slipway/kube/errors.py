@@ -1,9 +1,20 @@
-"""What can go wrong between here and an API server, by what the caller can do about it."""
+"""What an API server's answer means: an object, or what went wrong, by what the caller can do about it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
 from slipway.api.machinery.errors import OperatorError
 
+if TYPE_CHECKING:
+    from slipway.api.machinery.objects import Manifest
+
+# How much of an answer that nobody understands is shown.
+_SHOWN = 200
+
+_decode_any = msgspec.json.Decoder().decode
 # Statuses that say "not now": too many requests, or a server (or what is in front of it) in trouble.
 _PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
 # What a server says in a 4xx while its storage settles.
@@ -84,3 +95,39 @@ def is_transient(error: Exception) -> bool:
     if isinstance(error, ApiError):
         return error.code in _PASSING_STATUSES or any(text in error.message for text in _PASSING_TEXTS)
     return isinstance(error, UnreachableError)
+
+
+def decode(content: bytes, status: int) -> Manifest:
+    """The object that an answer holds."""
+    decoded = _object(content)
+    if decoded is None:
+        raise not_kubernetes(content, status)
+    return decoded
+
+
+def not_kubernetes(content: bytes, status: int) -> ApiError:
+    shown = content[:_SHOWN].decode(errors="replace").strip()
+    return ApiError(f"not an answer of a Kubernetes API server: {shown!r}", code=status, reason="InvalidAnswer")
+
+
+def failure(status: int, content: bytes) -> ApiError:
+    """The server's own words where it sent a metav1.Status, else what whatever answered said."""
+    decoded = _object(content)
+    if decoded is not None and decoded.get("kind") == "Status":
+        return status_failure(decoded, status)
+    shown = content[:_SHOWN].decode(errors="replace").strip()
+    return from_status(status, "", f"the server answered with status {status}: {shown}".rstrip(": "))
+
+
+def status_failure(status: Manifest, code: int) -> ApiError:
+    """The error that a metav1.Status tells of."""
+    message = str(status.get("message") or status.get("reason") or "the server does not say why")
+    return from_status(int(status.get("code") or code), str(status.get("reason") or ""), message)
+
+
+def _object(content: bytes) -> Manifest | None:
+    try:
+        decoded = _decode_any(content)
+    except msgspec.DecodeError:
+        return None
+    return decoded if isinstance(decoded, dict) else None

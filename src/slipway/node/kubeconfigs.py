@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import keys
 from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_VALIDITY, Profile
@@ -17,7 +18,6 @@ from slipway.kube import kubeconfig
 from slipway.kube.proxies import redacted
 from slipway.node import paths
 from slipway.node.pki import store
-from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,8 +105,8 @@ def server(spec: KubeconfigSpec, config: InitConfiguration, release: Release) ->
     """The URL that a file leads to: the kubelet's is local, unless ControlPlaneKubeletLocalMode is off."""
     kubelet_stays_local = release.gate(config.cluster.feature_gates, "ControlPlaneKubeletLocalMode")
     if spec.local or (spec.name == "kubelet" and kubelet_stays_local):
-        return endpoints.local_api_url(config.local_api_endpoint)
-    return endpoints.control_plane_url(config)
+        return addresses.local_api_url(config.local_api_endpoint)
+    return addresses.control_plane_url(config)
 
 
 def announce_folder(ctx: NodeContext, directory: str = paths.KUBERNETES_DIR) -> None:
@@ -152,7 +152,7 @@ def validate_external_ca(ctx: NodeContext, directory: str = paths.KUBERNETES_DIR
     for certificate in chain:
         store.warn_about_period(ctx, "ca", certificate)
     for spec in sorted(KUBECONFIGS, key=lambda spec: not spec.local):
-        expected = endpoints.local_api_url(ctx.config.local_api_endpoint) if spec.local else endpoints.control_plane_url(ctx.config)
+        expected = addresses.local_api_url(ctx.config.local_api_endpoint) if spec.local else addresses.control_plane_url(ctx.config)
         try:
             _check_existing(ctx, posixpath.join(directory, spec.file_name), chain, expected)
         except OperatorError as error:
@@ -200,7 +200,7 @@ def user(
         wanted = Profile(common_name=client_name, organizations=organizations, usages=(CLIENT_AUTH,))
         credentials = _client_certificate(ctx, wanted, authority, validity)
     return kubeconfig.text(
-        _document(ctx, endpoints.control_plane_url(ctx.config), client_name, authority.certificate, credentials), ctx.release
+        _document(ctx, addresses.control_plane_url(ctx.config), client_name, authority.certificate, credentials), ctx.release
     )
 
 
@@ -295,5 +295,5 @@ def _read(ctx: NodeContext, path: str) -> bytes:
 
 
 def _warn_about_port(ctx: NodeContext) -> None:
-    if endpoints.overrides_bind_port(ctx.config):
+    if addresses.overrides_bind_port(ctx.config):
         ctx.warn_once("[endpoint] WARNING: port specified in controlPlaneEndpoint overrides bindPort in the controlplane address")

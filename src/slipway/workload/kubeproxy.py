@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api import components, rbac
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.workload import arguments, configmaps, endpoints, images, roles
+from slipway.workload import arguments, configmaps, images, roles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def config_map(config: InitConfiguration, release: Release) -> Manifest:
     component = config.cluster.component_configs.get(GROUP)
     if component is None:
         raise ConfigurationError("no kube-proxy component config found in the active component config set")
-    server = endpoints.control_plane_url(config)
+    server = addresses.control_plane_url(config)
     # Neither text ends with a newline, as in kubeadm's: the hash is made from them.
     data = {"config.conf": components.marshal(component, release).rstrip("\n"), "kubeconfig.conf": kubeconfig(server)}
     made = configmaps.config_map(NAME, data)

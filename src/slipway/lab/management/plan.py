@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.machinery.yaml import goyaml
@@ -23,7 +24,7 @@ from slipway.node.context import NodeContext
 from slipway.node.etcd import pod as etcd
 from slipway.node.pki import store
 from slipway.node.staticpods import components
-from slipway.workload import arguments, endpoints
+from slipway.workload import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -165,7 +166,7 @@ def _make_kubeconfig(ctx: NodeContext, path: str, user: str, *groups: str) -> No
     """A kubeconfig that leads to the API server's port; an old one is replaced where the port is another now."""
     if ctx.host.exists(path):
         cluster = kubeconfig.named(kubeconfig.load(ctx.host.read(path), ctx.host.location(path)), "cluster", CLUSTER) or {}
-        if cluster.get("server") == endpoints.control_plane_url(ctx.config):
+        if cluster.get("server") == addresses.control_plane_url(ctx.config):
             return
     ctx.host.write(path, kubeconfigs.user(ctx, client_name=user, organizations=groups).encode(), 0o600)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from slipway.api.kubeadm.addresses import join_host_port
+from slipway.api.kubeadm.addresses import join_host_port, loopback
 from slipway.api.kubeadm.internal import APIEndpoint, Arg, LocalEtcd
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
@@ -15,7 +15,6 @@ from slipway.node import paths
 from slipway.node.staticpods import components
 from slipway.node.staticpods import pod as componentpod
 from slipway.workload import arguments, images
-from slipway.workload.endpoints import loopback
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

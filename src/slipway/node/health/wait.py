@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api import components
+from slipway.api.kubeadm import addresses
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
@@ -18,7 +19,6 @@ from slipway.host import waiting
 from slipway.node import paths
 from slipway.node.cluster import live
 from slipway.node.health import diagnosis
-from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     import ssl
@@ -129,7 +129,7 @@ def wait_for_components(ctx: NodeContext, names: Sequence[str], timeout: float) 
 def wait_for_api(ctx: NodeContext, timeout: float) -> None:
     """What releases did that did not wait for all components: the API server alone."""
     ctx.progress.say(f"[api-check] Waiting for a healthy API server. This can take up to {waiting.shown(timeout)}")
-    _wait(ctx, {_API_SERVER: f"{endpoints.local_api_url(ctx.config.local_api_endpoint)}/healthz"}, timeout, "[api-check] The API server is")
+    _wait(ctx, {_API_SERVER: f"{addresses.local_api_url(ctx.config.local_api_endpoint)}/healthz"}, timeout, "[api-check] The API server is")
 
 
 def _wait(ctx: NodeContext, urls: Mapping[str, str], timeout: float, words: str) -> None:

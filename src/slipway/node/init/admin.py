@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
 from slipway.kube import errors
 from slipway.node import paths
 from slipway.node.cluster import live
-from slipway.workload import endpoints, roles
+from slipway.workload import roles
 
 if TYPE_CHECKING:
     from slipway.node.cluster.live import LiveCluster
@@ -21,7 +22,7 @@ def connect(ctx: NodeContext, path: str = paths.ADMIN_CONF) -> LiveCluster:
     patience = waiting.seconds(ctx.config.timeouts.kubernetes_api_call, 60)
     if path != paths.ADMIN_CONF:
         return live.connect(ctx.host, path, patience=patience, waiting=ctx.progress.say)
-    server = endpoints.local_api_url(ctx.config.local_api_endpoint) if ctx.release.init_uses_local_endpoint else ""
+    server = addresses.local_api_url(ctx.config.local_api_endpoint) if ctx.release.init_uses_local_endpoint else ""
     admin = live.connect(ctx.host, path, server=server, patience=patience, waiting=ctx.progress.say)
     if not _binds_itself(admin, patience):
         _bind_with_super_admin(ctx, server, patience)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.credentials import tokens
@@ -27,7 +28,7 @@ from slipway.node.kubelet import service
 from slipway.node.pki import copycerts, store
 from slipway.node.preflight import check, machine, resume, workflows
 from slipway.node.staticpods import components
-from slipway.workload import clusterinfo, configmaps, endpoints, roles
+from slipway.workload import clusterinfo, configmaps, roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -348,7 +349,7 @@ def result(state: InitRun, seconds: Mapping[str, float]) -> InitResult:
     made = InitResult(
         node_name=ctx.config.node_registration.name,
         kubernetes_version=ctx.config.cluster.kubernetes_version,
-        endpoint=endpoints.control_plane_url(ctx.config),
+        endpoint=addresses.control_plane_url(ctx.config),
         admin_kubeconfig=ctx.host.location(paths.ADMIN_CONF),
         certificates_dir=ctx.host.location(ctx.config.cluster.certificates_dir),
         manifests_dir=ctx.host.location(paths.MANIFESTS_DIR),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
 from slipway.kube import kubeconfig
@@ -25,7 +26,6 @@ from slipway.node.context import NodeContext
 from slipway.node.discovery import distrust
 from slipway.node.discovery import token as tokendiscovery
 from slipway.node.discovery import trust as discovery
-from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def context(state: JoinRun) -> NodeContext:
 
 def local_api_ready(state: JoinRun) -> Callable[[], bool]:
     """A question to the API server of this node: whether it is ready to let a kubelet in."""
-    url = endpoints.local_api_url(context(state).config.local_api_endpoint)
+    url = addresses.local_api_url(context(state).config.local_api_endpoint)
     local = connect(state.host, paths.ADMIN_CONF, server=url).client
 
     def ready() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.host import waiting
 from slipway.node import dryrun, imagepull, paths
@@ -22,7 +23,6 @@ from slipway.node.kubelet import files, service
 from slipway.node.pki import copycerts, specs, store
 from slipway.node.preflight import check, machine, resume, workflows
 from slipway.node.staticpods import components
-from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -249,7 +249,7 @@ def _kubelet_server(state: JoinRun) -> str:
     """The API server that the kubelet asks for its certificate; empty for the cluster's."""
     if not state.is_control_plane or not stays_local(state):
         return ""
-    return endpoints.local_api_url(context(state).config.local_api_endpoint)
+    return addresses.local_api_url(context(state).config.local_api_endpoint)
 
 
 def etcd_join(state: JoinRun) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from slipway.api.kubeadm import addresses
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import keys
 from slipway.kube import kubeconfig
 from slipway.node import kubeconfigs, paths
 from slipway.node.pki import specs, store
-from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     from slipway.credentials.profile import Profile
@@ -53,7 +53,7 @@ def _write_kubeconfig(ctx: NodeContext, file: KubeconfigSpec, directory: str) ->
     wanted = kubeconfigs.profile(file, ctx.config)
     request, private = _request(ctx, wanted)
     # kubeadm does not apply ControlPlaneKubeletLocalMode here: the kubelet's file leads to the cluster's endpoint.
-    url = endpoints.local_api_url(ctx.config.local_api_endpoint) if file.local else endpoints.control_plane_url(ctx.config)
+    url = addresses.local_api_url(ctx.config.local_api_endpoint) if file.local else addresses.control_plane_url(ctx.config)
     partial = kubeconfig.document(
         server=url,
         cluster=ctx.config.cluster.cluster_name,

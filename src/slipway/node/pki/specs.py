@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.api.kubeadm import addresses
 from slipway.api.kubeadm.addresses import parse_ip
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.credentials.profile import CLIENT_AUTH, SERVER_AUTH, Profile
-from slipway.workload import endpoints
 
 if TYPE_CHECKING:
     from slipway.api.kubeadm.internal import InitConfiguration
@@ -165,7 +165,7 @@ def _apiserver_names(config: InitConfiguration) -> list[str]:
         names.append(f"kubernetes.default.svc.{cluster.networking.dns_domain}")
     names += [_apiserver_service_address(cluster.networking.service_subnet), _advertise_address(config)]
     if cluster.control_plane_endpoint:
-        names.append(endpoints.control_plane_host_port(config)[0])
+        names.append(addresses.control_plane_host_port(config)[0])
     return names
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.kubeadm import addresses
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.kubeadm.internal import Arg, ClusterConfiguration, ControlPlaneComponent
 from slipway.api.machinery.yaml import goyaml
 from slipway.node import paths
 from slipway.node.staticpods import patches, rootless
 from slipway.node.staticpods import pod as componentpod
-from slipway.workload import arguments, endpoints, images
+from slipway.workload import arguments, images
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,7 +156,7 @@ def _etcd_client_flags(cluster: ClusterConfiguration, advertise_address: str) ->
     """How the API server reaches etcd, and who it is there."""
     external = cluster.etcd.external
     if external is None:
-        local = f"https://{join_host_port(endpoints.loopback(advertise_address), ETCD_CLIENT_PORT)}"
+        local = f"https://{join_host_port(addresses.loopback(advertise_address), ETCD_CLIENT_PORT)}"
         extra = cluster.etcd.local.extra_args if cluster.etcd.local else []
         advertised = arguments.value_of(extra, "advertise-client-urls")
         return {

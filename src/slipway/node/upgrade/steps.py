@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from slipway.api.kubeadm import defaults
+from slipway.api.kubeadm import addresses, defaults
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.host import waiting
@@ -26,7 +26,7 @@ from slipway.node.staticpods import components
 from slipway.node.upgrade import controlplane, policy
 from slipway.node.upgrade.options import UpgradeRun
 from slipway.node.upgrade.result import UpgradeResult
-from slipway.workload import arguments, clusterinfo, configmaps, endpoints, roles
+from slipway.workload import arguments, clusterinfo, configmaps, roles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -265,7 +265,7 @@ def _redirection(state: UpgradeRun) -> _Redirection | None:
     if not state.machine.exists(paths.KUBELET_CONF):
         return None
     server = kubeconfigfiles.leads_to(ctx.host, paths.KUBELET_CONF).server
-    found, wanted = endpoints.control_plane_url(ctx.config), endpoints.local_api_url(ctx.config.local_api_endpoint)
+    found, wanted = addresses.control_plane_url(ctx.config), addresses.local_api_url(ctx.config.local_api_endpoint)
     if not ctx.release.gate(ctx.config.cluster.feature_gates, "ControlPlaneKubeletLocalMode"):
         found, wanted = wanted, found
     return _Redirection(server, wanted) if server == found != wanted else None

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.api.machinery.yaml.limits import MAX_DEPTH, too_many_aliased
-from slipway.api.machinery.yaml.nodes import Node, YAMLProblem, compose
+from slipway.api.machinery.yaml.nodes import MAX_DEPTH, Node, YAMLProblem, compose, too_many_aliased
 from slipway.api.machinery.yaml.scalar import MERGE, STR, Scalar, TagError, format_float, json_number, resolve, resolve_tagged
 from slipway.api.machinery.yaml.write import dump
 

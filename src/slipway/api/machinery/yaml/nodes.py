@@ -12,7 +12,11 @@ from importlib.machinery import PathFinder
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
-from slipway.api.machinery.yaml.limits import MAX_DEPTH
+MAX_DEPTH = 300
+"""Collections within collections: deeper than any API goes.  Go stops at 10000."""
+
+_ALIASES_FREE, _NODES_FREE = 100, 1_000
+_NODES_LOW, _NODES_HIGH = 400_000, 4_000_000
 
 
 class YAMLProblem(Exception):  # noqa: N818 - it becomes a ConfigurationError once the file is known
@@ -167,3 +171,11 @@ def _extension() -> Any:
     finally:
         # Whoever imports yaml after us gets the whole package.
         del sys.modules["yaml"]
+
+
+def too_many_aliased(decoded: int, from_aliases: int) -> bool:
+    """Whether aliases blow a document up: of the nodes decoded, these many were reached through an alias."""
+    if from_aliases <= _ALIASES_FREE or decoded <= _NODES_FREE:
+        return False
+    share = min(max((decoded - _NODES_LOW) / (_NODES_HIGH - _NODES_LOW), 0), 1)
+    return from_aliases / decoded > 0.99 - 0.89 * share

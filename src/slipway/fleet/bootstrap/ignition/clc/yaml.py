@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.api.machinery.fieldpath import quoted
 from slipway.api.machinery.yaml import nodes as yamlnodes
-from slipway.api.machinery.yaml.limits import MAX_DEPTH, too_many_aliased
+from slipway.api.machinery.yaml.nodes import MAX_DEPTH, too_many_aliased
 from slipway.api.machinery.yaml.scalar import is_timestamp
 from slipway.fleet.bootstrap.ignition.clc.gostructs import Struct, element, is_pointer, is_slice
 

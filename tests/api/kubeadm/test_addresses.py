@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from slipway.api.kubeadm import addresses
+from slipway.api.kubeadm import addresses as endpoints
 from slipway.api.kubeadm.internal import APIEndpoint, InitConfiguration
 from slipway.api.machinery.errors import ConfigurationError
-from slipway.workload import endpoints
 
 pytestmark = pytest.mark.upstream_table
 
