@@ -1,4 +1,4 @@
-"""Records what ``config validate``, ``migrate`` and ``print`` of the real kubeadm say of the inputs of config_case.py.
+"""Records what ``config validate``, ``migrate`` and ``print`` of the real kubeadm say of the inputs of cases/config.py.
 
 Run it with ``make golden``; it needs Go to build kubeadm, but no root.
 """

@@ -1,6 +1,6 @@
 """A client of etcd's own API: members, health and snapshots, asked over etcd's JSON gateway with mutual TLS.
 
-What is asked for is decided elsewhere (etcdmembership, etcdsnapshot); here is how it is asked, and which answers are
+What is asked for is decided elsewhere; here is how it is asked, and which answers are
 worth another try.  64-bit numbers are strings in etcd's JSON, and fields that are zero are left out.
 """
 

@@ -1,6 +1,6 @@
 """Validation, row by row as in kubeadm's app/apis/kubeadm/validation/validation_test.go (1.35.4).
 
-Rows that can be written as a file are compared with the real program's words in tests/node/test_configuration.py; here
+Rows that can be written as a file are compared with the real program's words in tests/node/config/test_load.py; here
 are all of them against the functions, with the outcome that kubeadm's test expects.
 """
 

@@ -1,4 +1,4 @@
-"""Loading, checking, printing and migrating configuration, compared with what the real kubeadm does (config_case.py)."""
+"""Loading, checking, printing and migrating configuration, compared with what the real kubeadm does (cases/config.py)."""
 
 from __future__ import annotations
 

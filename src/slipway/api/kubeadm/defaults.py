@@ -1,6 +1,6 @@
 """The static defaults of v1beta3 and v1beta4: what a field means when it is left out, whatever the machine.
 
-Defaults that depend on the machine (node name, addresses, the CRI socket) are made in node/configuration.py.
+Defaults that depend on the machine (node name, addresses, the CRI socket) are made in node/config/dynamicdefaults.py.
 Each function fills the object that it is given.
 """
 

@@ -1,6 +1,6 @@
 """How a machine that joins finds out where its cluster is and whom to trust: by a bootstrap token, or by a file.
 
-What may be believed is decided here, from documents; tokendiscovery.py and filediscovery.py ask the cluster.
+What may be believed is decided here, from documents; token.py and file.py ask the cluster.
 """
 
 from __future__ import annotations

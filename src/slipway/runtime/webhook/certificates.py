@@ -1,7 +1,7 @@
 """The serving certificate of webhooks and the authority that vouches for it: made here, renewed in time, shared by all replicas.
 
 What a set of certificates needs is decided by :func:`renewed`, a function of the set and the time.  Where the set is kept and who must
-learn of it is in :mod:`slipway.runtime.certificatestore`.
+learn of it is in :mod:`slipway.runtime.webhook.store`.
 """
 
 from __future__ import annotations
