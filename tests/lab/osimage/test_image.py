@@ -147,7 +147,8 @@ def test_an_image_without_its_programs_is_refused_before_anything_is_made(cache:
 def test_slipways_dependencies_are_those_that_it_runs_with() -> None:
     found = slipway.dependencies("slipway")
     assert {name.lower() for name in found} == {
-        "aiohappyeyeballs", "aiohttp", "aiosignal", "attrs", "cffi", "cryptography", "frozenlist", "grpcio", "idna", "msgspec", "multidict",
+        "aiohappyeyeballs", "aiohttp", "aiosignal", "attrs", "cffi", "cryptography", "frozenlist", "google-re2", "grpcio", "idna",
+        "msgspec", "multidict",
         "prometheus-client", "propcache", "protobuf", "pycparser", "pyyaml", "typing-extensions", "yarl",
     }  # fmt: skip
     assert found["msgspec"] == msgspec.__version__
