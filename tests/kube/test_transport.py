@@ -361,3 +361,11 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
     except OSError:
         return
+
+
+def test_who_was_not_verified_cannot_send_without_end(serve: Serve) -> None:
+    """As a joining node asks for cluster-info before it knows whom to trust."""
+    server = serve(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n" + b" " * (5 << 20)))
+    made = Client(Connection(server=server.url, insecure=True), environment={})
+    with pytest.raises(OperatorError, match="answers with more than 4 MiB, and it was not verified who it is"):
+        get(made)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # More would not make anything faster: phases write about thirty objects at once.
 _IDLE_CONNECTIONS = 8
+# Bytes of an answer of somebody who was not verified, and may send without end: more than any object can have.
+_FROM_STRANGERS = 4 << 20
 _LOST = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ConnectionAbortedError, ssl.SSLEOFError)
 
 
@@ -77,10 +79,15 @@ class Transport:
         """The status and the whole body of the answer."""
         answer = self.open(method, path, body, content_type, timeout)
         try:
-            content = answer.response.read()
+            content = answer.response.read(_FROM_STRANGERS + 1) if self._connection.insecure else answer.response.read()
         except (OSError, http.client.HTTPException) as error:
             answer.wire.close()
             raise self._failure(error, f"{method} {path}", timeout) from None
+        if self._connection.insecure and len(content) > _FROM_STRANGERS:
+            answer.wire.close()
+            raise OperatorError(
+                f"{self._connection.shown} answers with more than {_FROM_STRANGERS >> 20} MiB, and it was not verified who it is"
+            )
         self._keep(answer)
         return answer.status, content
 
