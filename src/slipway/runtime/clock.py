@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import UTC
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
 
 class Timer(Protocol):
@@ -36,11 +34,6 @@ async def sleep(clock: Clock, seconds: float) -> None:
         await woken
     finally:
         timer.cancel()
-
-
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 in whole seconds, as the API server keeps it: a finer time would differ after the first read."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Backoff:

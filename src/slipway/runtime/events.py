@@ -20,7 +20,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import NotFoundError
 from slipway.runtime import logs
-from slipway.runtime.clock import timestamp
+from slipway.runtime.objects import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,14 @@ an informer fast and small: most events are filtered by metadata alone.
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
 
@@ -111,3 +114,8 @@ class Result(NamedTuple):
 
 
 DONE = Result()
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in whole seconds, as the API server keeps it: a finer time would differ after the first read."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -10,7 +10,7 @@ import pytest
 from fleet.world import World
 
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, Kind
-from slipway.fleet.bootstrap import watches
+from slipway.fleet.bootstrap import reconciler as watches
 from slipway.runtime.objects import Object
 
 pytestmark = pytest.mark.upstream_table

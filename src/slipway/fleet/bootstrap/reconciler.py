@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.kinds import (
     CLUSTER,
@@ -21,7 +21,7 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.bootstrap import initlock, watches
+from slipway.fleet.bootstrap import initlock
 from slipway.fleet.bootstrap.data.discovery import EndpointUnknownError
 from slipway.fleet.bootstrap.decision import Step, decide
 from slipway.fleet.bootstrap.maker import Maker
@@ -32,25 +32,26 @@ from slipway.fleet.certificates import CertificateSecrets
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.facts import cluster_from, owner_from, owner_link, paused_by
-from slipway.fleet.contract.references import References
+from slipway.fleet.contract.references import References, changed, clusters_of_control_plane, controlled_by, members
 from slipway.fleet.contract.status import Status
 from slipway.kube.errors import ConflictError
 from slipway.runtime.cache.cache import ON_ITS_WAY
-from slipway.runtime.objects import DONE, Request, Result
+from slipway.runtime.controller import Watch
+from slipway.runtime.objects import DONE, Object, Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from slipway.api.cluster.kinds import Kind
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.bootstrap.upkeep import Memory
     from slipway.fleet.contract.facts import ClusterFacts, Owner
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.controller import Reconciler, Watch
+    from slipway.runtime.controller import Reconciler
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.manager import Manager
-    from slipway.runtime.objects import Object
 
 _log = logging.getLogger("slipway.fleet.bootstrap")
 
@@ -72,6 +73,60 @@ RULES = (
 )
 
 
+def config_of(found: Object) -> str:
+    """The name of the KubeadmConfig that a Machine or the machines of a MachinePool boot with; empty where it is something else."""
+    reference = owner_from(found).config_ref
+    if reference is None or (reference.api_group, reference.kind) != (KUBEADM_CONFIG.group, KUBEADM_CONFIG.kind):
+        return ""
+    return reference.name
+
+
+def _version(found: Object) -> Any:
+    return (found.content().get("spec") or {}).get("version")
+
+
+owner_changed = changed(owner_from)
+cluster_changed = changed(cluster_from)
+# One that is made again may have another version; one that was missing was waited for.
+control_plane_changed = changed(_version)
+
+
+async def of_owner(found: Object, cache: Cache) -> Iterable[Request]:
+    name = config_of(found)
+    return [Request(found.namespace, name)] if name else []
+
+
+async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
+    """The KubeadmConfigs of all machines of a Cluster."""
+    return await _of_cluster_name(found.namespace, found.name, cache)
+
+
+async def of_control_plane(found: Object, cache: Cache) -> Iterable[Request]:
+    clusters = await clusters_of_control_plane(found, cache)
+    return [request for cluster in clusters for request in await _of_cluster_name(found.namespace, cluster, cache)]
+
+
+async def _of_cluster_name(namespace: str, cluster: str, cache: Cache) -> list[Request]:
+    owners = [owner for kind in (MACHINE, MACHINE_POOL) for owner in await members(cache, kind, namespace, cluster)]
+    return [Request(namespace, name) for name in map(config_of, owners) if name]
+
+
+of_secret = controlled_by(KUBEADM_CONFIG)
+
+WATCHES = (
+    Watch(KUBEADM_CONFIG),
+    Watch(MACHINE, of_owner, owner_changed),
+    Watch(MACHINE_POOL, of_owner, owner_changed),
+    Watch(CLUSTER, of_cluster, cluster_changed),
+    Watch(SECRET, of_secret),
+)
+
+
+def control_planes(kind: Kind) -> Watch:
+    """The watch of a kind of control planes, which is known when a Cluster refers to one."""
+    return Watch(kind, of_control_plane, control_plane_changed)
+
+
 def controllers(manager: Manager, options: BootstrapOptions) -> list[Reconciler]:
     """What the bootstrap provider consists of."""
     workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
@@ -91,7 +146,7 @@ def controllers(manager: Manager, options: BootstrapOptions) -> list[Reconciler]
 
 class KubeadmConfigReconciler:
     name = NAME
-    watches = watches.WATCHES
+    watches = WATCHES
     rules = RULES
 
     def __init__(
@@ -111,7 +166,7 @@ class KubeadmConfigReconciler:
         self._events = events
         self._clock = clock
         secrets.restrict(cache)
-        references = References(client, cache, watch=lambda kind: watch(watches.control_planes(kind)), watchable=WATCHABLE)
+        references = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=WATCHABLE)
         versions = ControlPlaneVersions(references)
         self._maker = Maker(client, cache, options, CertificateSecrets(client), versions, workload)
         self._upkeep = Upkeep(client, cache, options, self._maker, versions, workload, events)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import msgspec
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.runtime.clock import timestamp
+from slipway.runtime.objects import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

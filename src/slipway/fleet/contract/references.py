@@ -1,7 +1,8 @@
-"""Follows references between objects of Cluster API: a group and a kind, whose version the contract label of the CRD gives.
+"""Who refers to whom among the objects of Cluster API, followed both ways.
 
-Cluster API's controllers/external.  Objects of kinds that may be watched are watched from the first time that somebody refers to one, so
-that one which is missing is noticed when it comes.
+A reference names a group and a kind, whose version the contract label of the CRD gives (Cluster API's controllers/external).  The ways
+back, from an object to those whom its change concerns, are indices of the cache.  Objects of kinds that may be watched are watched from
+the first time that somebody refers to one, so that one which is missing is noticed when it comes.
 """
 
 from __future__ import annotations
@@ -9,17 +10,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
+from slipway.api.cluster.core import CLUSTER_NAME_LABEL
+from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, Kind
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.contract.facts import cluster_from
 from slipway.kube.errors import NotFoundError
+from slipway.runtime.objects import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Any
 
     from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.objects import Object
+
+    When = Callable[[Object | None, Object | None], bool]
 
 # The contracts whose objects we understand, the best one first.
 _CONTRACTS = ("cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1")
@@ -109,3 +117,53 @@ def _precedence(version: str) -> tuple[int, int, int, str]:
     if match is None:
         return -1, 0, 0, version
     return _STABILITY[match[2]], int(match[1]), int(match[3] or 0), ""
+
+
+def changed(facts: Callable[[Object], Any]) -> When:
+    """Counts the changes in which ``facts`` differ, creations, and resyncs: an object changes often, and most of it concerns nobody."""
+
+    def counts(old: Object | None, new: Object | None) -> bool:
+        if old is None or new is None or old is new:
+            return new is not None
+        return bool(facts(old) != facts(new))
+
+    return counts
+
+
+async def members(cache: Cache, kind: Kind, namespace: str, cluster: str) -> list[Object]:
+    """The objects of a kind that belong to a Cluster, by its label."""
+    cache.add_index(kind, CLUSTER_NAME_LABEL, _cluster_key)
+    return await cache.list(kind, index=(CLUSTER_NAME_LABEL, f"{namespace}/{cluster}"))
+
+
+async def clusters_of_control_plane(found: Object, cache: Cache) -> list[str]:
+    """The names of the Clusters that a control plane is of: by its label, or by who refers to it, as nothing obliges it to have one."""
+    name = found.metadata.labels.get(CLUSTER_NAME_LABEL, "")
+    if name:
+        return [name]
+    cache.add_index(CLUSTER, "controlPlaneRef", _control_plane_key)
+    key = f"{found.namespace}/{found.kind.group}/{found.kind.kind}/{found.name}"
+    return [cluster.name for cluster in await cache.list(CLUSTER, index=("controlPlaneRef", key))]
+
+
+def controlled_by(kind: Kind) -> Callable[[Object, Cache], Any]:
+    """The mapping from what objects of ``kind`` control to them."""
+
+    async def of_controller(found: Object, cache: Cache) -> Iterable[Request]:
+        return [
+            Request(found.namespace, owner.name)
+            for owner in found.metadata.owner_references
+            if owner.controller and owner.kind == kind.kind and owner.api_version.partition("/")[0] == kind.group
+        ]
+
+    return of_controller
+
+
+def _cluster_key(found: Object) -> Iterable[str]:
+    name = found.metadata.labels.get(CLUSTER_NAME_LABEL)
+    return [f"{found.namespace}/{name}"] if name else []
+
+
+def _control_plane_key(found: Object) -> Iterable[str]:
+    reference = cluster_from(found).control_plane_ref
+    return [] if reference is None else [f"{found.namespace}/{reference.api_group}/{reference.kind}/{reference.name}"]

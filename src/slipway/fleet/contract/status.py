@@ -14,7 +14,7 @@ import msgspec
 from slipway.api.cluster.core import PAUSED_CONDITION
 from slipway.fleet.contract import conditions
 from slipway.fleet.contract.conditions import FALSE, TRUE, Condition, ConditionStatus, Reasons
-from slipway.runtime.clock import timestamp
+from slipway.runtime.objects import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

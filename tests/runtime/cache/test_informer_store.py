@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.api.cluster.kinds import CONFIG_MAP
-from slipway.runtime.cache.indexer import Store
+from slipway.runtime.cache.informer import Store
 from slipway.runtime.objects import Object
 
 
