@@ -211,7 +211,7 @@ def test_a_broken_annotation_is_named() -> None:
         ({"metadata": "a"}, "metadata is no object"),
         ({"metadata": {"annotations": [1]}}, "metadata.annotations is no object"),
         ({"metadata": {"annotations": {DATA_ANNOTATION: ["a"]}}}, "does not hold the object's v1beta2 form"),
-        ({"metadata": {"annotations": {DATA_ANNOTATION: '{"spec":' * 5_000}}}, "nested too deeply"),
+        ({"metadata": {"annotations": {DATA_ANNOTATION: '{"spec":' * 50_000}}}, "nested too deeply"),
         ({"metadata": {"name": "a"}, "spec": [1]}, "not a valid KubeadmConfigSpec|spec is no object"),
         ({"metadata": {"name": "a"}, "spec": {"template": "a"}}, "not a valid KubeadmConfigTemplate|spec.template is no object"),
     ],

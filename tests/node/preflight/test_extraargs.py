@@ -21,7 +21,7 @@ from slipway.api.kubeadm.internal import (
     NodeRegistrationOptions,
 )
 from slipway.api.machinery.version import Version
-from slipway.api.releases import release_for
+from slipway.api.releases import KNOWN_PATCHES, release_for
 from slipway.node.preflight import extraargs, machine, workflows
 from slipway.node.preflight.check import Check
 
@@ -187,3 +187,8 @@ def test_a_flag_of_an_older_etcd_is_told_as_such() -> None:
     # etcd 3.6 came without the v2 API.
     assert flags.problem("etcd", 5, "enable-v2") == ""
     assert flags.problem("etcd", 6, "enable-v2").startswith('etcd 3.6 has no flag "enable-v2" (3.5 has it)')
+
+
+@pytest.mark.parametrize("component", ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"])
+def test_every_release_that_is_known_has_its_flags_recorded(component: str) -> None:
+    assert set(flags.accepted(component)) == set(KNOWN_PATCHES)
