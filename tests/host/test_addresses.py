@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import APIEndpoint
 from slipway.api.machinery.errors import OperatorError
@@ -32,19 +33,14 @@ IPV6 = (
 NO_IPV6 = "\n".join(line for line in IPV6.splitlines()[1:]) + "\n"
 
 
-class Machine(RealHost):
-    """A machine with the routing tables and the addresses of a test."""
-
-    def __init__(self, root: Path, ipv4: str | None, ipv6: str | None, addresses: dict[str, list[str]]) -> None:
-        super().__init__(str(root), {"PATH": ""})
-        self._addresses = addresses
-        for path, table in ((network.IPV4_ROUTES, None if ipv4 is None else HEADER + ipv4), (network.IPV6_ROUTES, ipv6)):
-            if table is not None:
-                (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
-                (root / path[1:]).write_text(table)
-
-    def addresses(self, interface: str) -> list[str]:
-        return self._addresses[interface]
+def machine(root: Path, ipv4: str | None, ipv6: str | None, interfaces: dict[str, list[str]]) -> Machine:
+    """A machine with routing tables, and addresses of its interfaces."""
+    made = Machine(root)
+    made.interfaces = interfaces
+    for path, table in ((network.IPV4_ROUTES, None if ipv4 is None else HEADER + ipv4), (network.IPV6_ROUTES, ipv6)):
+        if table is not None:
+            made.put(path, table)
+    return made
 
 
 LOOPBACK = ["127.0.0.1", "::1"]
@@ -66,23 +62,23 @@ LOOPBACK = ["127.0.0.1", "::1"]
 def test_the_address_of_the_default_route(
     ipv4: str, ipv6: str | None, addresses: list[str], families: tuple[int, int], expected: str, tmp_path: Path
 ) -> None:
-    host = Machine(tmp_path, ipv4, ipv6, {"eth3": addresses, "lo": LOOPBACK})
+    host = machine(tmp_path, ipv4, ipv6, {"eth3": addresses, "lo": LOOPBACK})
     assert str(network.host_address(host, families)) == expected
 
 
 def test_where_links_are_link_local_the_global_address_is_on_the_loopback(tmp_path: Path) -> None:
-    host = Machine(tmp_path, IPV4, None, {"eth3": ["169.254.162.166"], "lo": [*LOOPBACK, "10.1.1.1"]})
+    host = machine(tmp_path, IPV4, None, {"eth3": ["169.254.162.166"], "lo": [*LOOPBACK, "10.1.1.1"]})
     assert str(network.host_address(host)) == "10.1.1.1"
 
 
 def test_no_global_address_anywhere_is_an_error(tmp_path: Path) -> None:
-    host = Machine(tmp_path, IPV4, IPV6, {"eth3": ["fe80::1"], "lo": LOOPBACK})
+    host = machine(tmp_path, IPV4, IPV6, {"eth3": ["fe80::1"], "lo": LOOPBACK})
     with pytest.raises(OperatorError, match="unable to select an IP from default routes"):
         network.host_address(host)
 
 
 def test_without_default_routes_the_address_is_unknown_and_that_is_said(tmp_path: Path) -> None:
-    host = Machine(tmp_path, NO_IPV4, NO_IPV6, {})
+    host = machine(tmp_path, NO_IPV4, NO_IPV6, {})
     endpoint, warnings = APIEndpoint(), list[str]()
     dynamicdefaults.fill_endpoint(endpoint, host, warnings.append)
     assert endpoint.advertise_address == "0.0.0.0"
@@ -90,7 +86,7 @@ def test_without_default_routes_the_address_is_unknown_and_that_is_said(tmp_path
 
 
 def test_without_a_routing_table_any_interface_will_do(tmp_path: Path) -> None:
-    host = Machine(tmp_path, None, None, {"eth0": ["fe80::1"], "eth1": ["10.2.0.1"], "lo": LOOPBACK})
+    host = machine(tmp_path, None, None, {"eth0": ["fe80::1"], "eth1": ["10.2.0.1"], "lo": LOOPBACK})
     for index, (name, flags) in enumerate({"lo": 0x9, "eth0": 0x1003, "tun0": 0x11, "eth1": 0x1003, "down0": 0x1002}.items()):
         folder = tmp_path / "sys/class/net" / name
         folder.mkdir(parents=True)
@@ -112,7 +108,7 @@ def test_without_a_routing_table_any_interface_will_do(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_address_in_a_configuration_selects(given: str, expected: str, tmp_path: Path) -> None:
-    host = Machine(tmp_path, IPV4, IPV6, {"eth3": ["10.254.71.145", "2001::5"], "lo": [*LOOPBACK, "10.9.9.9"]})
+    host = machine(tmp_path, IPV4, IPV6, {"eth3": ["10.254.71.145", "2001::5"], "lo": [*LOOPBACK, "10.9.9.9"]})
     endpoint = APIEndpoint(advertise_address=given)
     dynamicdefaults.fill_endpoint(endpoint, host, lambda warning: pytest.fail(warning))
     assert endpoint.advertise_address == expected

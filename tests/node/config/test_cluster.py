@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 from support.tlsserver import authority, leaf
 
 from slipway.api.machinery.errors import OperatorError

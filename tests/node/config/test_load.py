@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cases.config import CASES, SOCKET, TOKEN, VERSIONS, ConfigCase, Recorded, both, cluster, document, init, join, read_recorded, reset
+from support.machine import Machine
 
 from slipway.api.kubeadm import internal
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import ConfigurationError, OperatorError, ValidationError
 from slipway.api.machinery.version import Version
 from slipway.api.releases import release_for
-from slipway.host.real import RealHost
 from slipway.node.config import documents
 from slipway.node.config import load as configuration
 
@@ -33,30 +33,16 @@ KEY_PHRASES = re.compile(
 )
 
 
-class Machine(RealHost):
-    """A machine with a name and addresses of its own, and files under a folder."""
-
-    def __init__(self, root: Path, environment: dict[str, str] | None = None, addresses: dict[str, list[str]] | None = None) -> None:
-        super().__init__(str(root), {"PATH": "", **(environment or {})})
-        self._addresses = addresses or {}
-        self.answers: dict[str, bytes] = {}
-        """What the internet has at an address."""
-
-    def hostname(self) -> str:
-        return "Node-1"
-
-    def addresses(self, interface: str) -> list[str]:
-        return self._addresses[interface]
-
-    def fetch_public(self, url: str, *, timeout: float) -> bytes:
-        if url not in self.answers:
-            raise OSError("network is unreachable")
-        return self.answers[url]
+def machine_in(root: Path, environment: dict[str, str] | None = None, interfaces: dict[str, list[str]] | None = None) -> Machine:
+    """A machine with a name that must be made lower case, and addresses of its own."""
+    made = Machine(root, environment)
+    made.name, made.interfaces = "Node-1", interfaces or {}
+    return made
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+    return machine_in(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +51,7 @@ def recorded() -> dict[str, dict[str, Recorded]]:
 
 
 def run(case: ConfigCase, version: str, root: Path) -> Recorded:
-    host = Machine(root, {"SLIPWAY_AS_KUBEADM": version})
+    host = machine_in(root, {"SLIPWAY_AS_KUBEADM": version})
     release = release_for(Version.parse(version))
     text, warnings = case.text_for(version), list[str]()
     try:
@@ -219,7 +205,7 @@ def test_an_old_version_is_refused_with_the_way_out(machine: Machine, lines: Lin
     ],
 )
 def test_which_versions_are_deployed(environment: dict[str, str], version: str, outcome: object, tmp_path: Path, lines: Lines) -> None:
-    host = Machine(tmp_path, environment)
+    host = machine_in(tmp_path, environment)
     text = init() + "---\n" + cluster(kubernetesVersion=version)
     if isinstance(outcome, str):
         with pytest.raises(OperatorError, match=re.escape(outcome)):
@@ -261,7 +247,7 @@ def test_the_cri_socket_is_the_one_that_exists(sockets: list[str], expected: str
     for socket in sockets:
         (tmp_path / socket[1:]).parent.mkdir(parents=True)
         (tmp_path / socket[1:]).touch()
-    config, _ = configuration.load_join(Machine(tmp_path), join(nodeRegistration={"criSocket": ""}), {}, lines)
+    config, _ = configuration.load_join(machine_in(tmp_path), join(nodeRegistration={"criSocket": ""}), {}, lines)
     assert config.node_registration.cri_socket == expected
 
 
@@ -270,7 +256,7 @@ def test_two_cri_sockets_must_be_decided_between(tmp_path: Path, lines: Lines) -
         (tmp_path / "var/run" / name).parent.mkdir(parents=True)
         (tmp_path / "var/run" / name).touch()
     with pytest.raises(ConfigurationError, match=r"multiple CRI endpoints.*containerd\.sock, unix:///var/run/crio/crio\.sock"):
-        configuration.load_reset(Machine(tmp_path), reset(criSocket=""), {}, lines)
+        configuration.load_reset(machine_in(tmp_path), reset(criSocket=""), {}, lines)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +309,7 @@ def test_checking_a_file_without_a_version_asks_no_release_server(machine: Machi
 
 
 def test_a_label_is_looked_up_and_decides_the_release(machine: Machine, lines: Lines) -> None:
-    machine.answers["https://dl.k8s.io/release/stable-1.35.txt"] = b"v1.35.9\n"
+    machine.answers["https://dl.k8s.io/release/stable-1.35.txt"] = [b"v1.35.9\n"]
     config, release = configuration.load_init(machine, both(kubernetesVersion="stable-1.35"), {}, lines)
     assert (config.cluster.kubernetes_version, str(release.version)) == ("v1.35.9", "1.35.9")
 

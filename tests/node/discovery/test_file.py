@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from node.machine import Machine
 from node.tlsserver import Answer, Authority, cluster_info, serving
 from support import tlsserver
+from support.machine import Machine
 from support.tlsserver import Server
 
 from slipway.api.machinery.errors import OperatorError

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from node.machine import Machine
 from node.tlsserver import DAY, NOW, Answer, Authority, Bundle, cluster_info, serving
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import BootstrapTokenDiscovery
 from slipway.api.machinery.errors import OperatorError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import BootstrapTokenDiscovery, Discovery, FileDiscovery
 from slipway.api.machinery.errors import OperatorError

@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import DNS, ClusterConfiguration, Proxy
 from slipway.api.machinery.errors import OperatorError, PreflightError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import ClusterConfiguration, JoinConfiguration, JoinControlPlane
 from slipway.api.machinery.duration import Duration

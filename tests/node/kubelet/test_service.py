@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import Arg
 from slipway.api.machinery.errors import OperatorError

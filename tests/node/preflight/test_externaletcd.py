@@ -6,7 +6,7 @@ import errno
 from typing import TYPE_CHECKING
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import ExternalEtcd
 from slipway.node.preflight import externaletcd

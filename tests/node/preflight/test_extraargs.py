@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.components import flags
 from slipway.api.kubeadm.internal import (

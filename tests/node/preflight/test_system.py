@@ -6,7 +6,7 @@ import gzip
 from typing import TYPE_CHECKING
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.machinery.version import Version
 from slipway.node.preflight import system as systemverification

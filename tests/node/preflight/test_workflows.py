@@ -6,7 +6,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.kubeadm.internal import (
     APIEndpoint,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from node.etcd_process import EtcdNode, addresses
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.machinery.errors import OperatorError, PreflightError
 from slipway.host import procfs, real, waiting

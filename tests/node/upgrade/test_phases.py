@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from node.conftest import VERSIONS
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.node import upgrade

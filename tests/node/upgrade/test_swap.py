@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from node.machine import Machine
+from support.machine import Machine
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.progress import TextProgress

@@ -28,6 +28,8 @@ class Machine(RealHost):
         self.programs: dict[str, str] = {}
         """What each program prints."""
         self.failing: set[str] = set()
+        self.interfaces: dict[str, list[str]] = {}
+        """The addresses of each network interface."""
 
     def put(self, path: str, text: str) -> Machine:
         self.write(path, text.encode())
@@ -35,6 +37,9 @@ class Machine(RealHost):
 
     def hostname(self) -> str:
         return self.name
+
+    def addresses(self, interface: str) -> list[str]:
+        return self.interfaces[interface]
 
     def user_id(self) -> int:
         return self.uid
