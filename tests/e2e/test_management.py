@@ -236,7 +236,7 @@ import os, signal
 from pathlib import Path
 from e2e.test_management import PATHS, VERSION
 from lab.recorded_progress import RecordedProgress
-from slipway.lab import management
+from slipway.lab.management import plane as management
 
 class Fatal(RecordedProgress):
     def say(self, text):
