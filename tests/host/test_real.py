@@ -64,7 +64,12 @@ def test_many_may_write_one_path_at_once(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)
     ]
-    ends = [process.communicate(b"", timeout=60) for process in processes]
+    for process in processes:
+        # They wait for the end of their input, so that all begin together.
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    ends = [process.communicate(timeout=60) for process in processes]
     assert [(process.returncode, error) for process, (_, error) in zip(processes, ends, strict=True)] == [(0, b"")] * 3
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
