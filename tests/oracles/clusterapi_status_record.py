@@ -1,7 +1,7 @@
 """Records what Cluster API's own code says of conditions, of the status of Clusters and of the health of Machines; needs Go.
 
 ``python tests/oracles/clusterapi_status_record.py`` builds tests/oracles/clusterapi_status inside a copy of the module, since half of what
-it asks is not exported, asks it about the cases in tests/golden/clusterapi/*/*.cases.yaml, and writes each case with its answer beside them.
+it asks is not exported, asks it about the cases in tests/golden/clusterapi/*/*.cases.yaml, and writes each with its answer beside it.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.conditions import (
     FALSE,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 _SHOWN_MESSAGES = 3
 _SHOWN_OBJECTS = 3
 _OTHERS = {ISSUE: "with other issues", UNSURE: "with status unknown", INFO: "with additional info"}
-_CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -53,7 +53,7 @@ class Source(NamedTuple):
     def of(cls, manifest: Mapping[str, Any]) -> Source:
         """An object as the API has it; raises InvalidConditionError."""
         metadata, kind = manifest["metadata"], manifest["kind"]
-        control_plane = kind == "Machine" and _CONTROL_PLANE_LABEL in (metadata.get("labels") or {})
+        control_plane = kind == "Machine" and CONTROL_PLANE_LABEL in (metadata.get("labels") or {})
         return cls(metadata["name"], reported(manifest), kind, control_plane)
 
 

@@ -10,37 +10,35 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from slipway.api.cluster.kinds import CLUSTER
+from slipway.api.cluster.names import CONTROL_PLANE_LABEL, POOL_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.aggregation import Source
 from slipway.fleet.contract.conditions import FALSE, TRUE, Condition
 from slipway.fleet.contract.versions import StatusVersion  # noqa: TC001 - msgspec reads it
+from slipway.fleet.liveclusters import Probe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
+    from collections.abc import Sequence
 
     from slipway.api.machinery.objects import Manifest
     from slipway.runtime.objects import Metadata, Object
 
-_CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
-_POOL_NAME_LABEL = "cluster.x-k8s.io/pool-name"
-
 B = TypeVar("B", bound=msgspec.Struct)
 
 
-class _MachineSpec(msgspec.Struct, gc=False):
+class _MachineSpec(msgspec.Struct, frozen=True, gc=False):
     version: str = ""
 
 
-class _NodeRef(msgspec.Struct, gc=False):
+class _NodeRef(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
 
 
-class _NodeInfo(msgspec.Struct, gc=False, rename="camel"):
+class _NodeInfo(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     kubelet_version: str = ""
 
 
-class _MachineStatus(msgspec.Struct, gc=False, rename="camel"):
+class _MachineStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     conditions: list[Condition] = []
     node_ref: _NodeRef = _NodeRef()
     node_info: _NodeInfo | None = None
@@ -51,11 +49,11 @@ class _MachineBody(msgspec.Struct, gc=False):
     status: _MachineStatus = _MachineStatus()
 
 
-class _GroupSpec(msgspec.Struct, gc=False):
+class _GroupSpec(msgspec.Struct, frozen=True, gc=False):
     replicas: int | None = None
 
 
-class _GroupStatus(msgspec.Struct, gc=False, rename="camel"):
+class _GroupStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     conditions: list[Condition] = []
     replicas: int | None = None
     ready_replicas: int | None = None
@@ -76,11 +74,11 @@ class Machine(NamedTuple):
 
     @property
     def control_plane(self) -> bool:
-        return _CONTROL_PLANE_LABEL in self.metadata.labels
+        return CONTROL_PLANE_LABEL in self.metadata.labels
 
     @property
     def of_pool(self) -> bool:
-        return _POOL_NAME_LABEL in self.metadata.labels
+        return POOL_NAME_LABEL in self.metadata.labels
 
     @property
     def version(self) -> str:
@@ -144,13 +142,6 @@ class External(NamedTuple):
     problem: str = ""
 
 
-class Probe(NamedTuple):
-    """What is known of the connection to the workload cluster."""
-
-    succeeded_at: datetime | None = None
-    failed_in_a_row: int = 0
-
-
 class Observed(NamedTuple):
     """``cluster`` has the initialization of its status up to date already."""
 
@@ -178,10 +169,6 @@ def owned(metadata: Metadata, cluster: str) -> bool:
         one.kind == CLUSTER.kind and one.name == cluster and one.api_version.partition("/")[0] == CLUSTER.group
         for one in metadata.owner_references
     )
-
-
-def by_name(found: Iterable[Object]) -> list[Object]:
-    return sorted(found, key=lambda one: one.name)
 
 
 def _read(found: Object, into: type[B]) -> B:

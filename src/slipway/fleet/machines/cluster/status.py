@@ -10,11 +10,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.cluster import names
 from slipway.fleet.contract import conditions
 from slipway.fleet.contract.aggregation import Source, aggregate
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN, Condition, Reasons, moment
 from slipway.fleet.contract.mirroring import Fallback, InvalidConditionError, mirror, reported
-from slipway.fleet.machines.cluster import fields
+from slipway.fleet.machines.cluster import counters, fields
 from slipway.fleet.machines.cluster.observed import Descendants, owned
 from slipway.runtime.objects import timestamp
 
@@ -24,27 +25,29 @@ if TYPE_CHECKING:
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.conditions import ConditionStatus
-    from slipway.fleet.machines.cluster.observed import External, Group, Machine, Observed, Probe
+    from slipway.fleet.contract.status import Status
+    from slipway.fleet.liveclusters import Probe
+    from slipway.fleet.machines.cluster.observed import External, Group, Machine, Observed
 
-AVAILABLE = "Available"
-DELETING = "Deleting"
-PROBE = "RemoteConnectionProbe"
-INFRASTRUCTURE_READY = "InfrastructureReady"
-CONTROL_PLANE_AVAILABLE = "ControlPlaneAvailable"
-CONTROL_PLANE_INITIALIZED = "ControlPlaneInitialized"
-WORKERS_AVAILABLE = "WorkersAvailable"
-CONTROL_PLANE_MACHINES_READY = "ControlPlaneMachinesReady"
-CONTROL_PLANE_MACHINES_UP_TO_DATE = "ControlPlaneMachinesUpToDate"
-WORKER_MACHINES_READY = "WorkerMachinesReady"
-WORKER_MACHINES_UP_TO_DATE = "WorkerMachinesUpToDate"
-ROLLING_OUT = "RollingOut"
-SCALING_UP = "ScalingUp"
-SCALING_DOWN = "ScalingDown"
-REMEDIATING = "Remediating"
-TOPOLOGY_RECONCILED = "TopologyReconciled"
+AVAILABLE = names.AVAILABLE_CONDITION
+DELETING = names.DELETING_CONDITION
+PROBE = names.REMOTE_CONNECTION_PROBE_CONDITION
+INFRASTRUCTURE_READY = names.INFRASTRUCTURE_READY_CONDITION
+CONTROL_PLANE_AVAILABLE = names.CONTROL_PLANE_AVAILABLE_CONDITION
+CONTROL_PLANE_INITIALIZED = names.CONTROL_PLANE_INITIALIZED_CONDITION
+WORKERS_AVAILABLE = names.WORKERS_AVAILABLE_CONDITION
+CONTROL_PLANE_MACHINES_READY = names.CONTROL_PLANE_MACHINES_READY_CONDITION
+CONTROL_PLANE_MACHINES_UP_TO_DATE = names.CONTROL_PLANE_MACHINES_UP_TO_DATE_CONDITION
+WORKER_MACHINES_READY = names.WORKER_MACHINES_READY_CONDITION
+WORKER_MACHINES_UP_TO_DATE = names.WORKER_MACHINES_UP_TO_DATE_CONDITION
+ROLLING_OUT = names.ROLLING_OUT_CONDITION
+SCALING_UP = names.SCALING_UP_CONDITION
+SCALING_DOWN = names.SCALING_DOWN_CONDITION
+REMEDIATING = names.REMEDIATING_CONDITION
+TOPOLOGY_RECONCILED = names.TOPOLOGY_RECONCILED_CONDITION
 
 OWNED = (
-    "Paused",
+    names.PAUSED_CONDITION,
     INFRASTRUCTURE_READY,
     CONTROL_PLANE_AVAILABLE,
     CONTROL_PLANE_INITIALIZED,
@@ -62,15 +65,16 @@ OWNED = (
     AVAILABLE,
 )
 
-INTERNAL_ERROR = "InternalError"
-DOES_NOT_EXIST = "ObjectDoesNotExist"
-DELETED = "ObjectDeleted"
-INVALID = "InvalidConditionReported"
+INTERNAL_ERROR = names.INTERNAL_ERROR_REASON
+DOES_NOT_EXIST = names.OBJECT_DOES_NOT_EXIST_REASON
+DELETED = names.OBJECT_DELETED_REASON
+INVALID = names.INVALID_CONDITION_REPORTED_REASON
 UNSEEN = "Please check controller logs for errors"
 
 # Cluster API's --remote-connection-grace-period and the number of failures before it believes the first of them.
 PROBE_GRACE = timedelta(seconds=50)
 _PROBE_FAILURES = 5
+_NOT_CONNECTED = "Remote connection not established yet"
 # A new Machine has no UpToDate condition for a moment: nobody needs to see that.
 _NEW = timedelta(seconds=10)
 _SHOWN = 3
@@ -81,6 +85,22 @@ class Deletion(NamedTuple):
 
     reason: str
     message: str = ""
+
+
+def fill(status: Status, observed: Observed, now: datetime, deletion: Deletion | None = None) -> None:
+    """Put all of it into the status of the Cluster, whose initialization is up to date already."""
+    cluster, found = observed.cluster, status.fields
+    found["phase"] = phase(cluster)
+    if _referred(cluster, "controlPlaneRef"):
+        found["controlPlane"] = counters.control_plane_from(observed.control_plane, found.get("controlPlane") or {})
+    elif observed.descendants is not None:
+        found["controlPlane"] = counters.control_plane_machines(observed.descendants.control_plane_machines)
+    if observed.descendants is not None:
+        workers = [machine for machine in observed.descendants.worker_machines if not machine.of_pool]
+        found["workers"] = counters.workers(cluster["metadata"]["name"], observed.descendants, workers)
+    for condition in tell(observed, now, deletion):
+        status.say(condition)
+    status.say(available(cluster))
 
 
 def tell(observed: Observed, now: datetime, deletion: Deletion | None = None) -> list[Condition]:
@@ -137,15 +157,17 @@ def available(cluster: Manifest) -> Condition:
 
 def probe(seen: Probe, before: Sequence[Manifest], now: datetime) -> Condition | None:
     """Whether the workload cluster answers; None: not asked often enough to say anything new."""
+    why = f": {seen.why}" if seen.failed_in_a_row and seen.why else ""
     if seen.succeeded_at is None and seen.failed_in_a_row < _PROBE_FAILURES:
-        if conditions.find(before, PROBE) is not None:
+        said = conditions.find(before, PROBE)
+        if said is not None and not (why and said.message.startswith(_NOT_CONNECTED)):
             return None
-        return _said(PROBE, FALSE, "ProbeFailed", "Remote connection not established yet")
+        return _said(PROBE, FALSE, "ProbeFailed", _NOT_CONNECTED + why)
     if seen.succeeded_at is None:
-        return _said(PROBE, FALSE, "ProbeFailed", "Remote connection probe failed")
+        return _said(PROBE, FALSE, "ProbeFailed", f"Remote connection probe failed{why}")
     if now - seen.succeeded_at > PROBE_GRACE:
         last = timestamp(seen.succeeded_at)
-        return _said(PROBE, FALSE, "ProbeFailed", f"Remote connection probe failed, probe last succeeded at {last}")
+        return _said(PROBE, FALSE, "ProbeFailed", f"Remote connection probe failed, probe last succeeded at {last}{why}")
     return _said(PROBE, TRUE, "ProbeSucceeded")
 
 
