@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.core.machinehealthcheck import MachineHealthCheck
-from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, MACHINE, MACHINE_HEALTH_CHECK, NODE
+from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, MACHINE, MACHINE_HEALTH_CHECK, NODE, SECRET
 from slipway.api.cluster.names import (
     CLUSTER_NAME_LABEL,
     CONNECTION_DOWN_REASON,
@@ -71,6 +71,8 @@ RULES = (
     rule(MACHINE, *READ),
     rule(MACHINE, "patch", subresource="status"),
     rule(CLUSTER, "list", "watch"),
+    # The kubeconfig of the workload cluster.
+    rule(SECRET, "get"),
     rule(CORE_EVENT, "create", "patch"),
 )
 
