@@ -83,10 +83,9 @@ def after(paragraph: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    found = []
-    for source in sorted((module_source(CLUSTER_API, VERSION) / TRACES).glob("*/*.golden")):
-        if not source.name.startswith("in-place"):
-            found.append({"of": source.parent.name, **trace(source.read_text())})
+    sources = sorted((module_source(CLUSTER_API, VERSION) / TRACES).glob("*/*.golden"))
+    applicable = [source for source in sources if not source.name.startswith("in-place")]
+    found = [{"of": source.parent.name, **trace(source.read_text())} for source in applicable]
     GOLDEN.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(row) for row in found)
     (GOLDEN / "traces.json").write_text(f"[\n{lines}\n]\n")
