@@ -17,18 +17,18 @@ import (
 
 // Question is one case; which of its fields count depends on the subject.
 type Question struct {
-	MachineSet        *clusterv1.MachineSet                                 `json:"machineSet"`
-	Machine           *clusterv1.Machine                                    `json:"machine"`
-	Machines          []*clusterv1.Machine                                  `json:"machines"`
-	Cluster           *clusterv1.Cluster                                    `json:"cluster"`
-	Objects           []*unstructured.Unstructured                          `json:"objects"`
-	CRDs              []*apiextensionsv1.CustomResourceDefinition           `json:"crds"`
-	Checks            []clusterv1.MachineSetPreflightCheck                  `json:"checks"`
-	Count             int                                                   `json:"count"`
-	BootstrapMissing  bool                                                  `json:"bootstrapMissing"`
-	InfraMissing      bool                                                  `json:"infrastructureMissing"`
-	MachinesUnknown   bool                                                  `json:"machinesUnknown"`
-	PreflightMessages []string                                              `json:"preflightMessages"`
+	MachineSet        *clusterv1.MachineSet                       `json:"machineSet"`
+	Machine           *clusterv1.Machine                          `json:"machine"`
+	Machines          []*clusterv1.Machine                        `json:"machines"`
+	Cluster           *clusterv1.Cluster                          `json:"cluster"`
+	Objects           []*unstructured.Unstructured                `json:"objects"`
+	CRDs              []*apiextensionsv1.CustomResourceDefinition `json:"crds"`
+	Checks            []clusterv1.MachineSetPreflightCheck        `json:"checks"`
+	Count             int                                         `json:"count"`
+	BootstrapMissing  bool                                        `json:"bootstrapMissing"`
+	InfraMissing      bool                                        `json:"infrastructureMissing"`
+	MachinesUnknown   bool                                        `json:"machinesUnknown"`
+	PreflightMessages []string                                    `json:"preflightMessages"`
 }
 
 func quiet() context.Context {
@@ -81,11 +81,11 @@ func Preflights(q *Question) (any, error) {
 // Status is what a MachineSet reports.
 func Status(q *Question) (any, error) {
 	s := &scope{
-		machineSet:                                q.MachineSet,
-		cluster:                                   q.Cluster,
-		machines:                                  q.Machines,
-		bootstrapObjectNotFound:                   q.BootstrapMissing,
-		infrastructureObjectNotFound:              q.InfraMissing,
+		machineSet:                   q.MachineSet,
+		cluster:                      q.Cluster,
+		machines:                     q.Machines,
+		bootstrapObjectNotFound:      q.BootstrapMissing,
+		infrastructureObjectNotFound: q.InfraMissing,
 		getAndAdoptMachinesForMachineSetSucceeded: !q.MachinesUnknown,
 		scaleUpPreflightCheckErrMessages:          q.PreflightMessages,
 	}

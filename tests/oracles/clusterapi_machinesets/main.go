@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/component-base/featuregate"
+
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machineset"
+	"sigs.k8s.io/cluster-api/feature"
 )
 
 type asked struct {
@@ -41,6 +44,10 @@ var ofDeployments = map[string]func(*machinedeployment.Question) (any, error){
 }
 
 func main() {
+	// A Cluster with a topology is upstream's, and its MachineSets may be looked at all the same.
+	if err := feature.Gates.(featuregate.MutableFeatureGate).Set("ClusterTopology=true"); err != nil {
+		fail(err)
+	}
 	var cases []asked
 	if err := json.NewDecoder(os.Stdin).Decode(&cases); err != nil {
 		fail(err)

@@ -101,11 +101,11 @@ def next_step(goal: Goal, new: Sized | None, old: Iterable[Sized]) -> Step:
             _scale_old_down(goal, new, oldest_first, plan)
             _break_deadlock(goal, new, oldest_first, plan)
     sets = [*oldest_first, *([new] if new is not None else [])]
-    sizes = {one.name: Size(plan.of(one), annotations(goal, old=one is not new), plan.reasons.get(one.name, "")) for one in sets}
+    sizes = {one.name: Size(plan.of(one), step_annotations(goal, old=one is not new), plan.reasons.get(one.name, "")) for one in sets}
     return Step(sizes, () if goal.paused else _unneeded(goal, sets, oldest_first))
 
 
-def annotations(goal: Goal, *, old: bool) -> Mapping[str, str]:
+def step_annotations(goal: Goal, *, old: bool) -> Mapping[str, str]:
     """What a MachineSet is told with its size.  With OnDelete an old one makes no machine for one that somebody deleted."""
     return {
         DISABLE_CREATE: "true" if old and goal.on_delete else "false",

@@ -199,7 +199,10 @@ def _available(seen: Seen, available: int | None) -> Condition:
 def _rolling_out(seen: Seen) -> Condition:
     condition_type = names.ROLLING_OUT_CONDITION
     outdated = [
-        one for machine in seen.machines for one in machine.status.conditions if one.type == names.UP_TO_DATE_CONDITION and one.status == FALSE
+        one
+        for machine in seen.machines
+        for one in machine.status.conditions
+        if one.type == names.UP_TO_DATE_CONDITION and one.status == FALSE
     ]
     waits = [f"* {why}" for why in seen.waiting]
     if not outdated:

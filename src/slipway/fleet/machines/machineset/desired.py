@@ -26,14 +26,14 @@ _TIMEOUTS = ("nodeDrainTimeoutSeconds", "nodeVolumeDetachTimeoutSeconds", "nodeD
 _DEFAULT_NODE_DELETION_TIMEOUT = 10
 
 
-def labels(machine_set: Manifest) -> dict[str, str]:
+def machine_labels(machine_set: Manifest) -> dict[str, str]:
     """The labels of Machines and of their clones."""
     found = {**_template_metadata(machine_set, "labels"), names.SET_NAME_LABEL: naming.label_value(machine_set["metadata"]["name"])}
     deployment = (machine_set["metadata"].get("labels") or {}).get(names.DEPLOYMENT_NAME_LABEL)
     return found if deployment is None else {**found, names.DEPLOYMENT_NAME_LABEL: deployment}
 
 
-def annotations(machine_set: Manifest) -> dict[str, str]:
+def machine_annotations(machine_set: Manifest) -> dict[str, str]:
     return _template_metadata(machine_set, "annotations")
 
 
@@ -93,8 +93,8 @@ def clone_metadata(machine_set: Manifest, current: Manifest) -> Manifest:
         "metadata": {
             "name": metadata["name"],
             "namespace": metadata["namespace"],
-            "labels": labels(machine_set),
-            "annotations": annotations(machine_set),
+            "labels": machine_labels(machine_set),
+            "annotations": machine_annotations(machine_set),
         }
     }
 
@@ -113,8 +113,8 @@ def _machine(machine_set: Manifest, name: str) -> Manifest:
         "metadata": {
             "name": name,
             "namespace": metadata["namespace"],
-            "labels": labels(machine_set),
-            "annotations": annotations(machine_set),
+            "labels": machine_labels(machine_set),
+            "annotations": machine_annotations(machine_set),
             # At once, so that the Machine controller does not take it for one that stands alone.
             "ownerReferences": [owners.reference(machine_set)],
         },

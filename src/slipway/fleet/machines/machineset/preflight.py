@@ -73,6 +73,10 @@ def control_plane_from(manifest: Manifest) -> ControlPlane | None:
     return ControlPlane(manifest["kind"], metadata["namespace"], metadata["name"], str(version), tuple(versions))
 
 
+def skip_annotation(manifest: Manifest) -> str:
+    return str((manifest["metadata"].get("annotations") or {}).get(names.SKIP_PREFLIGHT_CHECKS_ANNOTATION) or "")
+
+
 def skipped(annotation: str) -> frozenset[str]:
     """The checks that an annotation names."""
     return frozenset(part.strip() for part in annotation.split(",")) if annotation else frozenset()

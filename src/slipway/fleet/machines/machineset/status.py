@@ -239,7 +239,7 @@ def deprecated_ready(machines: Iterable[Machine]) -> DeprecatedCondition | None:
     message = f"{done} of {len(machines)} completed"
     if worst.status == FALSE:
         severity = worst.severity if worst.severity in ("Error", "Warning", "Info") else ""
-        return DeprecatedCondition(type=MACHINES_READY, status=FALSE, reason=reason, severity=severity, message=message)  # type: ignore[arg-type]
+        return DeprecatedCondition(type=MACHINES_READY, status=FALSE, reason=reason, severity=severity, message=message)
     return DeprecatedCondition(type=MACHINES_READY, status=UNKNOWN, reason=reason, message=message)
 
 
@@ -257,5 +257,3 @@ def requeue(seen: Seen, status: Manifest) -> float:
     if wait > 0 and ready == replicas and available != replicas:
         return float(wait)
     return 15.0 if ready != replicas else 0.0
-
-
