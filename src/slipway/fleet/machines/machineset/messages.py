@@ -1,4 +1,4 @@
-"""What conditions of a MachineSet or a MachineDeployment say of Machines that hold them up; the words are Cluster API's, which tools read."""
+"""What conditions of a MachineSet or a MachineDeployment say of Machines that hold them up, in the words of Cluster API."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The checks before a MachineSet makes a Machine: whether one of its version can join the control plane as that is now.
 
-They are Cluster API's, by name and message, with one difference: ``KubeadmVersionSkew`` is not run for a KubeadmConfigTemplate of ours.
-Upstream's check is that of the kubeadm program, which joins only a control plane of its own minor version; ours joins every kubelet that the
-skew policy of Kubernetes allows, and with the check a worker of an older version could never be replaced by one.  Who has upstream's
-bootstrap provider gives ``kubeadm_joins_any_version=False``.
+They are Cluster API's, by name and message, with one difference: ``KubeadmVersionSkew`` is not run.  That check is about the kubeadm
+program, which joins only a control plane of its own minor version; our bootstrap provider, whose templates are of the same kind as
+upstream's, joins every kubelet that the skew policy of Kubernetes allows, and with the check an older worker could never join again.  Where
+upstream's bootstrap provider runs, ``kubeadm_joins_any_version`` is false.
 
 A check is skipped by the annotation ``machineset.cluster.x-k8s.io/skip-preflight-checks`` of the MachineSet or of its bootstrap template.
 """
