@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, NAMESPACE, NODE, POD, SECRET, Kind
-from slipway.fleet.contract.references import controlled_by
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
 from slipway.kube.errors import AlreadyExistsError, ConflictError, NotFoundError
@@ -130,8 +129,8 @@ class Infrastructure:
 
     async def fail(self, name: str, status: str = "Unknown") -> None:
         """The kubelet of a Node says no more that it is well."""
-        ready = {**condition("Ready", status, "NodeStatusUnknown")}
-        await self.workload.patch(NODE, name, "", {"status": {"conditions": [ready]}}, type=PatchType.MERGE, subresource="status")
+        ready = condition("Ready", status, "NodeStatusUnknown")
+        await self.workload.patch(NODE, name, "", {"status": {"conditions": [ready]}}, type=PatchType.STRATEGIC, subresource="status")
 
 
 def node_of(name: str, version: str, *, control_plane: bool = False) -> Manifest:
@@ -280,7 +279,7 @@ class _Configs(_Base):
     """Bootstrap data that nobody reads."""
 
     name = "test-config"
-    watches: Sequence[Watch] = (Watch(TEST_CONFIG), Watch(MACHINE, controlled_by(MACHINE)))
+    watches: Sequence[Watch] = (Watch(TEST_CONFIG),)
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(TEST_CONFIG, request.name, request.namespace)
