@@ -22,6 +22,7 @@ from slipway.fleet.contract.status import Status
 from slipway.fleet.contract.templates import kind_from
 from slipway.fleet.machines.machineset import desired
 from slipway.fleet.machines.machineset.watches import OWNER, by_owner, controlled, uncontrolled
+from slipway.fleet.machines.writing import own
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import NotFoundError
 from slipway.runtime import owners
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from slipway.api.cluster.core.machineset import MachineSet
-    from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.references import References
     from slipway.fleet.machines.expectations import Expectations
@@ -80,37 +80,23 @@ class Members:
     async def gather(self, manifest: Manifest, machine_set: MachineSet) -> list[Member]:
         """The Machines that the selector chooses and that the MachineSet controls; those that nobody controls become its own."""
         metadata, selector = manifest["metadata"], machine_set.spec.selector
+        if not selector:
+            raise OperatorError("the label selector of the MachineSet is empty, and would choose every Machine")
         found = await controlled(self._cache, MACHINE, metadata["uid"])
-        loose = [one for one in await uncontrolled(self._cache, MACHINE, metadata["namespace"]) if selector.match_labels]
+        loose = await uncontrolled(self._cache, MACHINE, metadata["namespace"])
         members = [one for one in found if selectors.matches(selector, one.metadata.labels)]
-        for one in loose:
-            if selectors.matches(selector, one.metadata.labels) and await self._adopt(manifest, one):
-                members.append(one)
+        members += [one for one in loose if selectors.matches(selector, one.metadata.labels) and await self._adopt(manifest, one)]
         return [Member(one, read(one, Machine)) for one in members]
 
     async def _adopt(self, manifest: Manifest, machine: Object) -> bool:
         try:
-            await self.own(MACHINE, machine.content(), owners.reference(manifest))
+            await own(self._client, self._cache, MACHINE, machine.content(), owners.reference(manifest))
         except OperatorError as error:
             self._events.event(manifest, "Warning", "FailedAdopt", f'Failed to adopt Machine "{machine.name}": {error.message}')
             _log.warning("A Machine could not be adopted", extra=fields(machine=machine.name, err=error.message))
             return False
         self._events.event(manifest, "Normal", "SuccessfulAdopt", f'Adopted Machine "{machine.name}"')
         return True
-
-    async def own(self, kind: Kind, manifest: Manifest, owner: Manifest) -> None:
-        """Give an object this owner, where it has not just this one."""
-        references = manifest["metadata"].get("ownerReferences") or []
-        if owner not in references:
-            manifest["metadata"]["ownerReferences"] = owners.ensure(references, owner)
-            await self.write_metadata(kind, manifest, "ownerReferences")
-
-    async def write_metadata(self, kind: Kind, manifest: Manifest, field: str) -> None:
-        """Write one field of the metadata, unless somebody else was faster."""
-        metadata = manifest["metadata"]
-        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], field: metadata[field]}}
-        written = await self._client.patch(kind, metadata["name"], metadata["namespace"], patch, type=PatchType.MERGE)
-        self._cache.wrote(kind, written)
 
     async def delete(self, request: Request, machine: Object, why: str) -> None:
         """Delete a Machine that is not going already; ``request`` is whose it is."""

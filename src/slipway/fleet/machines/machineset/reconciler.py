@@ -25,7 +25,7 @@ from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import DeprecatedCondition, Status, deprecated_summary
 from slipway.fleet.machines.deployment.limits import scaled
 from slipway.fleet.machines.expectations import Expectations
-from slipway.fleet.machines.machineset import remediation, status
+from slipway.fleet.machines.machineset import desired, remediation, status
 from slipway.fleet.machines.machineset.checks import Checks
 from slipway.fleet.machines.machineset.creation import CreationError, Creator
 from slipway.fleet.machines.machineset.deletion import deletion_order, is_deleting
@@ -34,6 +34,7 @@ from slipway.fleet.machines.machineset.nodes import node_states
 from slipway.fleet.machines.machineset.preflight import RETRY, skip_annotation
 from slipway.fleet.machines.machineset.watches import WATCHES, referred
 from slipway.fleet.machines.propagation import Propagation
+from slipway.fleet.machines.writing import own, write_metadata
 from slipway.kube.errors import ConflictError
 from slipway.runtime import finalizers, owners
 from slipway.runtime.cache.cache import ON_ITS_WAY
@@ -55,6 +56,8 @@ _log = logging.getLogger("slipway.fleet.machines.machineset")
 NAME = "machineset"
 # So many Machines are made at a time: most of it is waiting for the API server.
 _AT_ONCE = 10
+# And so many in one reconcile: the rest comes in the next one.
+_MOST = 250
 
 RULES = (
     rule(MACHINE_SET, *READ, "patch"),
@@ -149,7 +152,7 @@ class MachineSetReconciler:
             raise OperatorError(f"the Cluster {request.namespace}/{machine_set.spec.cluster_name} of the MachineSet does not exist")
         manifest = found.content()
         if finalizers.add(manifest, names.MACHINE_SET_FINALIZER):
-            await self._members.write_metadata(MACHINE_SET, manifest, "finalizers")
+            await write_metadata(self._client, self._cache, MACHINE_SET, manifest, "finalizers")
             return DONE
         facts, now = cluster_from(cluster), self._clock()
         scope = Scope(
@@ -243,7 +246,8 @@ class MachineSetReconciler:
                     where = f"{found.request.namespace}/{reference.name}"
                     outcome.errors.append(OperatorError(f"the {reference.kind} {where} of the MachineSet does not exist"))
                 continue
-            await self._members.own(await self._references.kind(reference), template, cluster_reference(found.scope.cluster))
+            kind = await self._references.kind(reference)
+            await own(self._client, self._cache, kind, template, cluster_reference(found.scope.cluster))
 
     async def _gather(self, found: Found, outcome: _Outcome) -> None:
         problem = selectors.problem(found.machine_set.spec.selector)
@@ -310,6 +314,12 @@ class MachineSetReconciler:
             _log.info("Scale up on hold because %s", "; ".join(outcome.blocked))
             outcome.requeue.append(RETRY)
             return
+        if not selectors.matches(found.machine_set.spec.selector, desired.machine_labels(found.manifest)):
+            # Or it would not see them, and make more for ever.
+            chosen = selectors.text(found.machine_set.spec.selector)
+            outcome.blocked.append(f'the selector "{chosen}" of the MachineSet does not choose the Machines of its own template')
+            outcome.created = _not_created("MachineCreationFailed", outcome.blocked[-1])
+            raise OperatorError(outcome.blocked[-1])
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def one() -> None:
@@ -327,7 +337,7 @@ class MachineSetReconciler:
                 self._expected.wrote(found.request, MACHINE, name)
                 self._events.event(found.manifest, "Normal", "SuccessfulCreate", f'Created Machine "{name}"')
 
-        await asyncio.gather(*(one() for _ in range(count)))
+        await asyncio.gather(*(one() for _ in range(min(count, _MOST))))
 
     async def _tell(self, found: Found, outcome: _Outcome) -> None:
         """Write down how it went."""
