@@ -189,10 +189,12 @@ def summary(
     *,
     negative: Collection[str] = (),
     ignored_if_missing: Collection[str] = (),
+    lines: Callable[[list[str]], list[str]] | None = None,
 ) -> Condition:
     """The condition ``condition_type`` of the conditions ``of``, whose order is that of their relevance.
 
-    Those in ``negative`` are well when they are False.  One that is missing counts as unknown, unless it may be missing.
+    Those in ``negative`` are well when they are False.  One that is missing counts as unknown, unless it may be missing.  ``lines`` may
+    make fewer of those that the message consists of.
     """
     if not of or condition_type in of:
         raise OperatorError(f'the condition "{condition_type}" needs other conditions that it sums up, and has {list(of)}')
@@ -204,7 +206,8 @@ def summary(
     worst = min(ranks)
     status: ConditionStatus = (FALSE, UNKNOWN, TRUE)[worst]
     shown = [condition for condition, rank in zip(scope, ranks, strict=True) if rank < _INFO or (worst == _INFO and condition.message)]
-    return Condition(type=condition_type, status=status, reason=reasons[worst], message="\n".join(map(_line, shown)))
+    told = [_line(condition) for condition in shown]
+    return Condition(type=condition_type, status=status, reason=reasons[worst], message="\n".join(told if lines is None else lines(told)))
 
 
 def same_state(one: Manifest, other: Manifest) -> bool:
