@@ -22,21 +22,14 @@ if TYPE_CHECKING:
 V1BETA1 = "v1beta1"
 
 
-class DataSecret(NamedTuple):
-    created: bool = False
-    name: str = ""
-
-
 class Host(NamedTuple):
     """What an infrastructure machine says of its host; None is what it says nothing of."""
 
-    provisioned: bool = False
     provider_id: str = ""
     addresses: list[Manifest] | None = None
     failure_domain: str | None = None
     spec_failure_domain: str | None = None
     """Where the contract of v1beta1 had it."""
-    interruptible: bool = False
 
 
 class Failure(NamedTuple):
@@ -46,30 +39,43 @@ class Failure(NamedTuple):
     message: str = ""
 
 
-def data_secret(config: Manifest, contract: str) -> DataSecret:
-    """Whether the bootstrap data is there, and under which name."""
+def is_data_created(config: Manifest, contract: str) -> bool:
+    """Whether the bootstrap data is there."""
     path = ("status", "ready") if contract == V1BETA1 else ("status", "initialization", "dataSecretCreated")
-    if not _bool(config, *path):
-        return DataSecret()
+    return _bool(config, *path)
+
+
+def data_secret_name(config: Manifest) -> str:
+    """Where the data is, which must be known once it is there."""
     name = _text(config, "status", "dataSecretName")
     if not name:
-        raise OperatorError(f"{_named(config)} has {'.'.join(path)}, and does not say where its data is: status.dataSecretName is empty")
-    return DataSecret(True, name)
+        raise OperatorError(f"{_named(config)} does not say where its data is: status.dataSecretName is empty")
+    return name
 
 
-def host(infrastructure: Manifest, contract: str) -> Host:
-    path = ("status", "ready") if contract == V1BETA1 else ("status", "initialization", "provisioned")
+def is_provisioned(infrastructure: Manifest, contract: str) -> bool:
+    """Whether the host is there."""
+    return _bool(infrastructure, *(("status", "ready") if contract == V1BETA1 else ("status", "initialization", "provisioned")))
+
+
+def is_interruptible(infrastructure: Manifest) -> bool:
+    return _bool(infrastructure, "status", "interruptible")
+
+
+def host(infrastructure: Manifest) -> Host:
     addresses = _at(infrastructure, "status", "addresses")
     if addresses is not None and not (isinstance(addresses, list) and all(isinstance(each, dict) for each in addresses)):
         raise OperatorError(f"status.addresses of {_named(infrastructure)} is not a list of addresses")
     return Host(
-        _bool(infrastructure, *path),
-        _text(infrastructure, "spec", "providerID") or "",
+        provider_id(infrastructure),
         None if addresses is None else [{key: each[key] for key in ("type", "address") if key in each} for each in addresses],
         _text(infrastructure, "status", "failureDomain"),
         _text(infrastructure, "spec", "failureDomain"),
-        _bool(infrastructure, "status", "interruptible"),
     )
+
+
+def provider_id(infrastructure: Manifest) -> str:
+    return _text(infrastructure, "spec", "providerID") or ""
 
 
 def failure(manifest: Manifest) -> Failure:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.api.cluster.kinds import DAEMON_SET, NAMESPACE, NODE, POD, Kind, path
+from slipway.api.cluster import names
+from slipway.api.cluster.kinds import DAEMON_SET, NAMESPACE, NODE, PERSISTENT_VOLUME, POD, VOLUME_ATTACHMENT, path
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.machine import node as nodes
 from slipway.fleet.machines.machine.deletion import is_unreachable
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from slipway.fleet.machines.machine.drain.volumes import Blocking
     from slipway.kube.aio import AsyncClient
 
-PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False)
-VOLUME_ATTACHMENT = Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False)
 _EVICTIONS = 10.0
 """For so many seconds Pods are evicted in one reconcile; the rest in the next."""
 _TIMED_OUT = f"eviction timeout of {_EVICTIONS:g}s reached, eviction will be retried"
@@ -170,7 +169,7 @@ async def delete_node(client: AsyncClient, name: str, machine: Manifest) -> None
     if found is None:
         return
     annotations = found["metadata"].get("annotations") or {}
-    owner = annotations.get("cluster.x-k8s.io/cluster-namespace"), annotations.get("cluster.x-k8s.io/machine")
+    owner = tuple(annotations.get(name) for name in (names.NODE_CLUSTER_NAMESPACE_ANNOTATION, names.NODE_MACHINE_ANNOTATION))
     if all(owner) and owner != (machine["metadata"]["namespace"], machine["metadata"]["name"]):
         return
     try:
