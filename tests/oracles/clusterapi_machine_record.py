@@ -81,7 +81,7 @@ RUNNING = merge(dict(PROVISIONED), {"status": {"nodeRef": {"name": "n"}}})
 
 
 def over(base: Manifest, *changes: Manifest) -> Manifest:
-    made = json.loads(json.dumps(base))
+    made: Manifest = json.loads(json.dumps(base))
     for change in changes:
         made = merge(made, json.loads(json.dumps(change)))
     return made
@@ -133,11 +133,13 @@ def status_cases() -> Iterator[Row]:
     yield row("conditions under v1beta2", RUNNING, infra=over(INFRA, with_conditions(condition("Ready", "True")), newer))
     yield row("a condition without status", RUNNING, infra=over(INFRA, {"status": {"conditions": [{"type": "Ready"}]}}))
     yield row("a condition without type", RUNNING, config=over(CONFIG, {"status": {"conditions": [{"status": "True"}]}}))
-    yield row("a condition of an unknown status", RUNNING, infra=over(INFRA, {"status": {"conditions": [{"type": "A", "status": "Maybe"}]}}))
+    yield row(
+        "a condition of an unknown status", RUNNING, infra=over(INFRA, {"status": {"conditions": [{"type": "A", "status": "Maybe"}]}})
+    )
     yield row("another condition is not mirrored", RUNNING, infra=over(INFRA, with_conditions(condition("Healthy", "False"))))
-    for ready in ("True", "False", "Unknown"):
+    for state in ("True", "False", "Unknown"):
         for pressure in ("False", "True", "Unknown"):
-            yield row(f"Node Ready {ready}, pressure {pressure}", RUNNING, node=node_with(ready, pressure))
+            yield row(f"Node Ready {state}, pressure {pressure}", RUNNING, node=node_with(state, pressure))
     yield row("a Node whose kubelet is gone", RUNNING, node=node_with("Unknown", "Unknown", "Kubelet stopped posting node status."))
     yield row("a Node that is not ready yet, with a text", RUNNING, node=node_with("False", "False", "no network"))
     yield row("a Node without conditions", RUNNING, node=NODE)
@@ -159,7 +161,15 @@ def status_cases() -> Iterator[Row]:
         yield row(f"not connected for long, {name}", machine, lastProbe="{{-301}}", nodeError="not connected", node=None)
         yield row(f"an old probe with a Node, {name}", machine, lastProbe="{{-301}}")
     fresh = over(CLUSTER, with_conditions(condition("ControlPlaneInitialized", "True", at="{{-60}}")))
-    yield row("no probe, but a control plane that is new", RUNNING, lastProbe=None, probeFailures=6, cluster=fresh, node=None, nodeError="not connected")
+    yield row(
+        "no probe, but a control plane that is new",
+        RUNNING,
+        lastProbe=None,
+        probeFailures=6,
+        cluster=fresh,
+        node=None,
+        nodeError="not connected",
+    )
     updating = {"metadata": {"annotations": {"in-place-updates.internal.cluster.x-k8s.io/update-in-progress": ""}}}
     yield row("an update in place", over(RUNNING, updating))
     pending = {"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterX,UpdateMachine"}}}
@@ -218,13 +228,27 @@ def deletions_told(row: Any) -> Iterator[Row]:
         ):
             machine = over(RUNNING, DELETED, long, drain)
             yield row(f"draining {began}: {message[:20]}", machine, deletingReason="DrainingNode", deletingMessage=message)
-    yield row("long deleting, at the infrastructure", over(RUNNING, DELETED, long, {"status": {"deletion": {}}}), deletingReason="WaitingForInfrastructureDeletion")
-    yield row("deleting with sick providers", over(RUNNING, DELETED), infra=over(INFRA, with_conditions(condition("Ready", "False", "Off", "powered off"))), deletingReason="DrainingNode")
+    yield row(
+        "long deleting, at the infrastructure",
+        over(RUNNING, DELETED, long, {"status": {"deletion": {}}}),
+        deletingReason="WaitingForInfrastructureDeletion",
+    )
+    yield row(
+        "deleting with sick providers",
+        over(RUNNING, DELETED),
+        infra=over(INFRA, with_conditions(condition("Ready", "False", "Off", "powered off"))),
+        deletingReason="DrainingNode",
+    )
 
 
 def up_to_date(row: Any) -> Iterator[Row]:
     spec = MACHINE["spec"]
-    machine_set = {"apiVersion": CORE, "kind": "MachineSet", "metadata": {"name": "ms", "creationTimestamp": "{{-900}}"}, "spec": {"template": {"spec": spec}}}
+    machine_set = {
+        "apiVersion": CORE,
+        "kind": "MachineSet",
+        "metadata": {"name": "ms", "creationTimestamp": "{{-900}}"},
+        "spec": {"template": {"spec": spec}},
+    }
     deployment = {"apiVersion": CORE, "kind": "MachineDeployment", "metadata": {"name": "md"}, "spec": {"template": {"spec": spec}}}
     info = {"status": {"nodeInfo": {"kubeletVersion": "v1.34.0"}}}
     machine = over(RUNNING, info)
@@ -238,14 +262,36 @@ def up_to_date(row: Any) -> Iterator[Row]:
     yield row("another failure domain", machine, machineSet=machine_set, machineDeployment=wanted(failureDomain="b"))
     yield row("another infrastructure", machine, machineSet=machine_set, machineDeployment=wanted(infrastructureRef={"name": "other"}))
     yield row("another bootstrap", machine, machineSet=machine_set, machineDeployment=wanted(bootstrap={"configRef": {"name": "other"}}))
-    yield row("all others", machine, machineSet=machine_set, machineDeployment=wanted(version="v1.35.0", failureDomain="b", infrastructureRef={"kind": "XTemplate", "name": "o"}, bootstrap={"configRef": {"name": "o"}}))
+    yield row(
+        "all others",
+        machine,
+        machineSet=machine_set,
+        machineDeployment=wanted(
+            version="v1.35.0",
+            failureDomain="b",
+            infrastructureRef={"kind": "XTemplate", "name": "o"},
+            bootstrap={"configRef": {"name": "o"}},
+        ),
+    )
     secret = {"spec": {"template": {"spec": {"bootstrap": {"configRef": None, "dataSecretName": "a"}}}}}
-    yield row("another Secret", machine, machineSet=over(machine_set, secret), machineDeployment=wanted(bootstrap={"configRef": None, "dataSecretName": "b"}))
+    yield row(
+        "another Secret",
+        machine,
+        machineSet=over(machine_set, secret),
+        machineDeployment=wanted(bootstrap={"configRef": None, "dataSecretName": "b"}),
+    )
     yield row("a Secret no more", machine, machineSet=over(machine_set, secret), machineDeployment=deployment)
-    in_place = wanted(minReadySeconds=5, taints=[{"key": "a", "effect": "NoSchedule", "propagation": "Always"}], deletion={"nodeDrainTimeoutSeconds": 5})
+    in_place = wanted(
+        minReadySeconds=5, taints=[{"key": "a", "effect": "NoSchedule", "propagation": "Always"}], deletion={"nodeDrainTimeoutSeconds": 5}
+    )
     yield row("what changes in place", machine, machineSet=machine_set, machineDeployment=in_place)
     for name, at in (("before the MachineSet was made", "{{-1000}}"), ("after it was made", "{{-100}}"), ("in the future", "{{100}}")):
-        yield row(f"rollout after: {name}", machine, machineSet=machine_set, machineDeployment=over(deployment, {"spec": {"rollout": {"after": at}}}))
+        yield row(
+            f"rollout after: {name}",
+            machine,
+            machineSet=machine_set,
+            machineDeployment=over(deployment, {"spec": {"rollout": {"after": at}}}),
+        )
     older = over(machine, {"status": {"nodeInfo": {"kubeletVersion": "v1.33.0"}}})
     yield row("a kubelet of another version", older, machineSet=machine_set, machineDeployment=deployment)
     updating = {"metadata": {"annotations": {"in-place-updates.internal.cluster.x-k8s.io/update-in-progress": ""}}}
@@ -278,7 +324,16 @@ def node_cases() -> Iterator[Row]:
     yield row("a Node that is new", {}, {})
     yield row("labels and annotations of the domains", full, {})
     yield row("an interruptible host", {}, {}, infra=over(INFRA, {"status": {"interruptible": True}}))
-    yield row("no longer interruptible", {}, {"metadata": {"labels": {"cluster.x-k8s.io/interruptible": ""}, "annotations": {"cluster.x-k8s.io/labels-from-machine": "cluster.x-k8s.io/interruptible"}}})
+    yield row(
+        "no longer interruptible",
+        {},
+        {
+            "metadata": {
+                "labels": {"cluster.x-k8s.io/interruptible": ""},
+                "annotations": {"cluster.x-k8s.io/labels-from-machine": "cluster.x-k8s.io/interruptible"},
+            }
+        },
+    )
     given = {
         "labels": {"node.cluster.x-k8s.io/old": "1", "node.cluster.x-k8s.io/b": "wrong", "kubelet": "own"},
         "annotations": {
@@ -289,8 +344,16 @@ def node_cases() -> Iterator[Row]:
         },
     }
     yield row("what the Machine has no more is taken away", full, {"metadata": given})
-    yield row("what others gave stays", {}, {"metadata": {"labels": {"node.cluster.x-k8s.io/manual": "1"}, "annotations": {"node.cluster.x-k8s.io/manual": "1"}}})
-    yield row("an owner that is no more", {}, {"metadata": {"annotations": {"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "ms"}}})
+    yield row(
+        "what others gave stays",
+        {},
+        {"metadata": {"labels": {"node.cluster.x-k8s.io/manual": "1"}, "annotations": {"node.cluster.x-k8s.io/manual": "1"}}},
+    )
+    yield row(
+        "an owner that is no more",
+        {},
+        {"metadata": {"annotations": {"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "ms"}}},
+    )
     uninitialized = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
     other = {"key": "a", "value": "b", "effect": "NoExecute"}
     yield row("the taint of a Node that is new goes", {}, tainted(uninitialized, other))
@@ -305,7 +368,9 @@ def node_cases() -> Iterator[Row]:
     for of_set, of_deployment in (("1", "2"), ("2", "2"), ("3", "2"), (None, "1"), ("1", None), ("x", "1"), ("9", "10")):
         for there in (False, True):
             both = {"machineSet": revision("MachineSet", of_set), "machineDeployment": revision("MachineDeployment", of_deployment)}
-            yield row(f"revision {of_set} of {of_deployment}, tainted {there}", {}, tainted(*([outdated, other] if there else [other])), **both)
+            yield row(
+                f"revision {of_set} of {of_deployment}, tainted {there}", {}, tainted(*([outdated, other] if there else [other])), **both
+            )
     yield row("outdated, and of no MachineDeployment any more", {}, tainted(outdated), machineSet=revision("MachineSet", "1"))
 
     def taints(*wanted: tuple[str, str, str, str]) -> Manifest:
@@ -317,9 +382,31 @@ def node_cases() -> Iterator[Row]:
     for name, machine, node in (
         ("to a Node that is new", taints(always, once), {}),
         ("to a Node that was seen before", taints(always, once), tainted(other, annotations=known)),
-        ("with another value", taints(always), tainted({"key": "t", "value": "2", "effect": "NoSchedule"}, annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t:NoSchedule"})),
-        ("that the Machine has no more", {}, tainted({"key": "t", "value": "1", "effect": "NoSchedule"}, other, annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t:NoSchedule"})),
-        ("always, then once", taints(("t", "1", "NoSchedule", "OnInitialization")), tainted({"key": "t", "value": "1", "effect": "NoSchedule"}, annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t:NoSchedule"})),
+        (
+            "with another value",
+            taints(always),
+            tainted(
+                {"key": "t", "value": "2", "effect": "NoSchedule"},
+                annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t:NoSchedule"},
+            ),
+        ),
+        (
+            "that the Machine has no more",
+            {},
+            tainted(
+                {"key": "t", "value": "1", "effect": "NoSchedule"},
+                other,
+                annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t:NoSchedule"},
+            ),
+        ),
+        (
+            "always, then once",
+            taints(("t", "1", "NoSchedule", "OnInitialization")),
+            tainted(
+                {"key": "t", "value": "1", "effect": "NoSchedule"},
+                annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t:NoSchedule"},
+            ),
+        ),
         ("with two effects", taints(always, ("t", "", "NoExecute", "Always")), {}),
         ("in a list that nobody can read", taints(always), tainted(annotations={**known, "cluster.x-k8s.io/taints-from-machine": "t"})),
     ):
@@ -358,13 +445,20 @@ def allowed_cases() -> Iterator[Row]:
     yield row("no provider ID but the host's", only_infra, node=NODE, infra=over(INFRA, {"spec": {"providerID": "test://m"}}))
     yield row("no provider ID at all", only_infra, node=NODE)
     yield row("no drain wanted", {"metadata": {"annotations": {"machine.cluster.x-k8s.io/exclude-node-draining": ""}}})
-    yield row("no wait for volumes wanted", {"metadata": {"annotations": {"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": ""}}})
+    yield row(
+        "no wait for volumes wanted", {"metadata": {"annotations": {"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": ""}}}
+    )
     yield row("after the hooks", {"status": {"deletion": {"waitForPreTerminateHookStartTime": "{{-5}}"}}})
     yield row("the host is gone", {}, infra=None)
     yield row("the host goes", {}, infra=over(INFRA, {"metadata": {"deletionTimestamp": "{{-60}}", "finalizers": ["x"]}}))
     for limit in (None, 0, 30, 90):
-        for field, start in (("nodeDrainTimeoutSeconds", "nodeDrainStartTime"), ("nodeVolumeDetachTimeoutSeconds", "waitForNodeVolumeDetachStartTime")):
-            yield row(f"{field} {limit}, begun 60 s ago", {"spec": {"deletion": {field: limit}}, "status": {"deletion": {start: "{{-60}}"}}})
+        for field, start in (
+            ("nodeDrainTimeoutSeconds", "nodeDrainStartTime"),
+            ("nodeVolumeDetachTimeoutSeconds", "waitForNodeVolumeDetachStartTime"),
+        ):
+            yield row(
+                f"{field} {limit}, begun 60 s ago", {"spec": {"deletion": {field: limit}}, "status": {"deletion": {start: "{{-60}}"}}}
+            )
     yield row("a limit, and nothing begun", {"spec": {"deletion": {"nodeDrainTimeoutSeconds": 1, "nodeVolumeDetachTimeoutSeconds": 1}}})
 
 
@@ -374,11 +468,24 @@ def deletion_cases() -> Iterator[Row]:
     deleted = over(MACHINE, RUNNING, DELETED)
 
     def row(name: str, machine: Manifest, **more: Any) -> Row:
-        case = {"machine": over(deleted, machine), "cluster": CLUSTER, "machines": [member], "infra": INFRA, "config": CONFIG, "node": WELL, **more}
+        case = {
+            "machine": over(deleted, machine),
+            "cluster": CLUSTER,
+            "machines": [member],
+            "infra": INFRA,
+            "config": CONFIG,
+            "node": WELL,
+            **more,
+        }
         return name, {key: value for key, value in case.items() if value is not None}
 
     def pod(name: str, **changes: Any) -> Manifest:
-        base = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "apps"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
+        base = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "apps"},
+            "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+        }
         return over(base, changes)
 
     def hook(kind: str, *names: str) -> Manifest:
@@ -389,11 +496,25 @@ def deletion_cases() -> Iterator[Row]:
     yield row("a Pod that is waited for", {}, pods=[pod("a", metadata={"labels": {"cluster.x-k8s.io/drain": "wait-completed"}})])
     yield row("a Pod that is skipped", {}, pods=[pod("a", metadata={"labels": {"cluster.x-k8s.io/drain": "skip"}})])
     yield row("volumes", {}, node=over(WELL, {"status": {"volumesAttached": [{"name": "kubernetes.io/csi/d^v", "devicePath": ""}]}}))
-    yield row("volumes of an unreachable Node", {}, node=over(node_with("Unknown"), {"status": {"volumesAttached": [{"name": "v", "devicePath": ""}]}}))
-    yield row("volumes that nobody waits for", {"metadata": {"annotations": {"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": ""}}}, node=over(WELL, {"status": {"volumesAttached": [{"name": "v", "devicePath": ""}]}}))
-    yield row("a drain whose time is over", {"spec": {"deletion": {"nodeDrainTimeoutSeconds": 5}}, "status": {"deletion": {"nodeDrainStartTime": "{{-6}}"}}}, pods=[pod("a", metadata={"labels": {"cluster.x-k8s.io/drain": "wait-completed"}})])
+    yield row(
+        "volumes of an unreachable Node",
+        {},
+        node=over(node_with("Unknown"), {"status": {"volumesAttached": [{"name": "v", "devicePath": ""}]}}),
+    )
+    yield row(
+        "volumes that nobody waits for",
+        {"metadata": {"annotations": {"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": ""}}},
+        node=over(WELL, {"status": {"volumesAttached": [{"name": "v", "devicePath": ""}]}}),
+    )
+    yield row(
+        "a drain whose time is over",
+        {"spec": {"deletion": {"nodeDrainTimeoutSeconds": 5}}, "status": {"deletion": {"nodeDrainStartTime": "{{-6}}"}}},
+        pods=[pod("a", metadata={"labels": {"cluster.x-k8s.io/drain": "wait-completed"}})],
+    )
     yield row("hooks before the end", hook("pre-terminate", "x"))
-    yield row("hooks before the end without a Node", over(hook("pre-terminate", "x"), {"status": {"nodeRef": None}, "spec": {"providerID": None}}))
+    yield row(
+        "hooks before the end without a Node", over(hook("pre-terminate", "x"), {"status": {"nodeRef": None}, "spec": {"providerID": None}})
+    )
     going = over(INFRA, {"metadata": {"deletionTimestamp": "{{-60}}", "finalizers": ["x"]}})
     yield row("the host goes", {}, infra=going)
     yield row("the host is gone", {}, infra=None, infraNotFound=True)
@@ -405,7 +526,15 @@ def deletion_cases() -> Iterator[Row]:
     yield row("a data Secret of the user", no_config, infra=None, infraNotFound=True, config=None)
     deleting_cluster = over(CLUSTER, {"metadata": {"deletionTimestamp": "{{-60}}", "finalizers": ["x"]}})
     yield row("the Cluster is deleted: hooks before the drain do not count", hook("pre-drain", "a"), cluster=deleting_cluster)
-    yield row("the Cluster is deleted: the Node stays", {}, cluster=deleting_cluster, infra=None, infraNotFound=True, config=None, configNotFound=True)
+    yield row(
+        "the Cluster is deleted: the Node stays",
+        {},
+        cluster=deleting_cluster,
+        infra=None,
+        infraNotFound=True,
+        config=None,
+        configNotFound=True,
+    )
     yield row("the Cluster is deleted: hooks before the end count", hook("pre-terminate", "a"), cluster=deleting_cluster)
 
 
@@ -431,7 +560,12 @@ def external_cases() -> Iterator[Row]:
     yield row("a host", {}, host, created)
     yield row("a host without a provider ID", {}, {"status": {"initialization": {"provisioned": True}}}, created)
     yield row("a provider ID without a host", {}, {"spec": {"providerID": "test://m"}}, created)
-    yield row("a host that is provisioned no more", RUNNING, {"spec": {"providerID": "test://m"}, "status": {"initialization": {"provisioned": False}}}, created)
+    yield row(
+        "a host that is provisioned no more",
+        RUNNING,
+        {"spec": {"providerID": "test://m"}, "status": {"initialization": {"provisioned": False}}},
+        created,
+    )
     addresses = [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "h"}]
     yield row("a host with all it can say", {}, over(host, {"status": {"addresses": addresses, "failureDomain": "a"}}), created)
     yield row("a failure domain where it was in v1beta1", {}, over(host, {"spec": {"failureDomain": "a"}}), created)
@@ -441,7 +575,12 @@ def external_cases() -> Iterator[Row]:
     yield row("v1beta1: not ready", {}, {"status": {"ready": False}}, {"status": {"ready": False}}, contract="v1beta1")
     yield row("v1beta1: new fields do not count", {}, host, created, contract="v1beta1")
     yield row("v1beta2: old fields do not count", {}, old_host, older)
-    yield row("a field of another type", {}, {"status": {"initialization": {"provisioned": "yes"}}}, {"status": {"initialization": {"dataSecretCreated": "yes"}}})
+    yield row(
+        "a field of another type",
+        {},
+        {"status": {"initialization": {"provisioned": "yes"}}},
+        {"status": {"initialization": {"dataSecretCreated": "yes"}}},
+    )
     yield row("a provider ID that is none", {}, over(host, {"spec": {"providerID": 5}}), created)
     yield row("the host was lost", RUNNING, None, created)
     yield row("the host was lost while deleting", over(RUNNING, DELETED), None, created)
@@ -454,7 +593,9 @@ def external_cases() -> Iterator[Row]:
         ready = {"type": "Ready", "status": status, "severity": severity, "reason": "R", "message": "text", "lastTransitionTime": "{{-9}}"}
         below = {"status": {"deprecated": {"v1beta1": {"conditions": [ready]}}}}
         yield row(f"Ready {status} {severity} of v1beta1", {}, over(host, below), over(created, below))
-        yield row(f"Ready {status} {severity} in status.conditions", {}, {"status": {"conditions": [ready]}}, {"status": {"conditions": [ready]}})
+        yield row(
+            f"Ready {status} {severity} in status.conditions", {}, {"status": {"conditions": [ready]}}, {"status": {"conditions": [ready]}}
+        )
     mine = {"apiVersion": CORE, "kind": "Machine", "name": "m", "uid": "m-uid", "controller": True, "blockOwnerDeletion": True}
     of_set = {"apiVersion": CORE, "kind": "MachineSet", "name": "ms", "uid": "u"}
     of_plane = {"apiVersion": "controlplane.cluster.x-k8s.io/v1", "kind": "TestControlPlane", "name": "cp", "uid": "u"}
@@ -476,7 +617,12 @@ def external_cases() -> Iterator[Row]:
         yield row(f"it is {name}", {}, owned, owned, **more)
     owned = {"metadata": {**labelled, "ownerReferences": [of_plane]}}
     yield row("it is a control plane's, of its Machine", member, owned, owned, cluster=with_reference)
-    yield row("it has the label of another cluster", {}, {"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "d"}, "ownerReferences": [mine]}}, {})
+    yield row(
+        "it has the label of another cluster",
+        {},
+        {"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "d"}, "ownerReferences": [mine]}},
+        {},
+    )
     expiry = {"annotations": {"machine.cluster.x-k8s.io/certificates-expiry": "2030-01-02T03:04:05Z"}}
     yield row("certificates of a worker", {"metadata": expiry}, {}, {})
     yield row("certificates by the Machine", over(member, {"metadata": expiry}), {}, {})
@@ -484,7 +630,12 @@ def external_cases() -> Iterator[Row]:
     other = {"annotations": {"machine.cluster.x-k8s.io/certificates-expiry": "2031-01-02T03:04:05Z"}}
     yield row("certificates by both", over(member, {"metadata": expiry}), {}, {"metadata": other})
     yield row("certificates by nobody any more", over(member, {"status": {"certificatesExpiryDate": "2030-01-02T03:04:05Z"}}), {}, {})
-    yield row("certificates at no time", over(member, {"metadata": {"annotations": {"machine.cluster.x-k8s.io/certificates-expiry": "soon"}}}), {}, {})
+    yield row(
+        "certificates at no time",
+        over(member, {"metadata": {"annotations": {"machine.cluster.x-k8s.io/certificates-expiry": "soon"}}}),
+        {},
+        {},
+    )
 
 
 def volume_cases() -> Iterator[Row]:
@@ -501,14 +652,24 @@ def volume_cases() -> Iterator[Row]:
 
     def attachment(name: str, volume: str | None, *, node: str = "n", attached: bool = True) -> Manifest:
         source = {"persistentVolumeName": volume} if volume else {}
-        return {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": {"attacher": "d", "nodeName": node, "source": source}, "status": {"attached": attached}}
+        return {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "VolumeAttachment",
+            "metadata": {"name": name},
+            "spec": {"attacher": "d", "nodeName": node, "source": source},
+            "status": {"attached": attached},
+        }
 
     def row(name: str, on_node: list[str], **more: Any) -> Row:
         node = over(WELL, {"status": {"volumesAttached": [{"name": each, "devicePath": ""} for each in on_node]}})
         return name, {"machine": machine, "cluster": CLUSTER, "node": node, **more}
 
     def user(name: str, claim: str, **labels: str) -> Manifest:
-        spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]}
+        spec = {
+            "nodeName": "n",
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}],
+        }
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "apps", "labels": labels}, "spec": spec}
 
     skip = {"cluster.x-k8s.io/drain": "skip"}
@@ -525,16 +686,27 @@ def volume_cases() -> Iterator[Row]:
     yield row("an attachment of a volume that nobody knows", [], attachments=[attachment("va", "gone")])
     yield row("an attachment without a volume", [], attachments=[attachment("va", None)])
     yield row("an attachment of another Node", [], volumes=[volume("pv", "", "data")], attachments=[attachment("va", "pv", node="o")])
-    yield row("an attachment that is none yet", [], volumes=[volume("pv", "", "data")], attachments=[attachment("va", "pv", attached=False)])
-    yield row("many claims", [f"kubernetes.io/csi/d^h{n}" for n in range(7)], volumes=[volume(f"pv{n}", f"h{n}", f"data{n}") for n in range(7)])
-    yield row("everything at once", [csi, "x"], volumes=[volume("pv", "h"), volume("pv2", "", "data")], attachments=[attachment("a", "pv2"), attachment("b", "gone")])
+    yield row(
+        "an attachment that is none yet", [], volumes=[volume("pv", "", "data")], attachments=[attachment("va", "pv", attached=False)]
+    )
+    yield row(
+        "many claims", [f"kubernetes.io/csi/d^h{n}" for n in range(7)], volumes=[volume(f"pv{n}", f"h{n}", f"data{n}") for n in range(7)]
+    )
+    yield row(
+        "everything at once",
+        [csi, "x"],
+        volumes=[volume("pv", "h"), volume("pv2", "", "data")],
+        attachments=[attachment("a", "pv2"), attachment("b", "gone")],
+    )
 
 
 def drain_cases() -> Iterator[Row]:
     """What is done with Pods, and what is said of it."""
     owner = {"apiVersion": "apps/v1", "name": "o", "uid": "u", "controller": True}
 
-    def pod(name: str, *, of: str = "ReplicaSet", namespace: str = "apps", phase: str = "Running", labels: Manifest | None = None, **more: Any) -> Manifest:
+    def pod(
+        name: str, *, of: str = "ReplicaSet", namespace: str = "apps", phase: str = "Running", labels: Manifest | None = None, **more: Any
+    ) -> Manifest:
         references = [{**owner, "kind": of}] if of else []
         metadata = {"name": name, "namespace": namespace, "labels": labels or {}, "ownerReferences": references, **more.pop("metadata", {})}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n", **more}, "status": {"phase": phase}}
@@ -542,7 +714,9 @@ def drain_cases() -> Iterator[Row]:
     def deleted(seconds: int) -> Manifest:
         return {"deletionTimestamp": f"{{{{{seconds}}}}}", "finalizers": ["x"]}
 
-    def rule(name: str, behavior: str, order: int | None = None, *, machines: list[Manifest] | None = None, pods: list[Manifest] | None = None) -> Manifest:
+    def rule(
+        name: str, behavior: str, order: int | None = None, *, machines: list[Manifest] | None = None, pods: list[Manifest] | None = None
+    ) -> Manifest:
         drain: Manifest = {"behavior": behavior, **({} if order is None else {"order": order})}
         spec = {"drain": drain, **({"machines": machines} if machines else {}), **({"pods": pods} if pods else {})}
         return {"apiVersion": CORE, "kind": "MachineDrainRule", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
@@ -551,17 +725,30 @@ def drain_cases() -> Iterator[Row]:
         terms = [{"key": key, "operator": operator, **({"values": values} if values else {})} for key, operator, values in expressions]
         return {**({"matchLabels": labels} if labels else {}), **({"matchExpressions": terms} if terms else {})}
 
-    spaces = [{"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name, "tier": name}}} for name in ("apps", "db", "kube-system")]
+    spaces = [
+        {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name, "tier": name}}}
+        for name in ("apps", "db", "kube-system")
+    ]
     sets = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "o", "namespace": "kube-system"}}]
 
     def row(name: str, pods: list[Manifest], **more: Any) -> Row:
-        return name, {"machine": over(MACHINE, {"metadata": {"labels": {"pool": "a"}}}), "cluster": CLUSTER, "pods": pods, "namespaces": spaces, "daemonSets": sets, "started": "{{-60}}", **more}
+        return name, {
+            "machine": over(MACHINE, {"metadata": {"labels": {"pool": "a"}}}),
+            "cluster": CLUSTER,
+            "pods": pods,
+            "namespaces": spaces,
+            "daemonSets": sets,
+            "started": "{{-60}}",
+            **more,
+        }
 
     yield row("no Pods", [])
     for of in ("ReplicaSet", "", "StatefulSet"):
         for phase in ("Running", "Succeeded"):
             yield row(f"a Pod of {of or 'nobody'}, {phase}", [pod("a", of=of, phase=phase)])
-    yield row("local storage", [pod("a", volumes=[{"name": "v", "emptyDir": {}}]), pod("b", of="", volumes=[{"name": "v", "emptyDir": {}}])])
+    yield row(
+        "local storage", [pod("a", volumes=[{"name": "v", "emptyDir": {}}]), pod("b", of="", volumes=[{"name": "v", "emptyDir": {}}])]
+    )
     yield row("local storage of one that has finished", [pod("a", phase="Failed", volumes=[{"name": "v", "emptyDir": {}}])])
     yield row("a Pod of a DaemonSet", [pod("a", of="DaemonSet", namespace="kube-system")])
     yield row("a finished Pod of a DaemonSet", [pod("a", of="DaemonSet", namespace="kube-system", phase="Failed")])
@@ -573,7 +760,9 @@ def drain_cases() -> Iterator[Row]:
     yield row("a static Pod with the label", [pod("a", metadata=mirror, labels={"cluster.x-k8s.io/drain": "wait-completed"})])
     for seconds in (-1, -2, -3, 30):
         for unreachable in (False, True):
-            yield row(f"deleted {seconds} s from now, unreachable {unreachable}", [pod("a", metadata=deleted(seconds))], unreachable=unreachable)
+            yield row(
+                f"deleted {seconds} s from now, unreachable {unreachable}", [pod("a", metadata=deleted(seconds))], unreachable=unreachable
+            )
     yield row("a Pod of a namespace that is not there", [pod("a", namespace="gone"), pod("b")])
     a, b = pod("a", labels={"app": "a"}), pod("b", labels={"app": "b"}, namespace="db")
     rules = {
@@ -595,27 +784,47 @@ def drain_cases() -> Iterator[Row]:
         "for another Cluster": [rule("r", "Skip", machines=[{"selector": by({"pool": "a"}), "clusterSelector": by({"stage": "x"})}])],
         "for one of two": [rule("r", "Skip", machines=[{"selector": by({"pool": "b"})}, {"clusterSelector": by({"stage": "test"})}])],
         "the first by name": [rule("b", "Skip"), rule("a", "WaitCompleted", pods=[{"selector": by({"app": "a"})}])],
-        "in an order": [rule("a", "Drain", 10, pods=[{"selector": by({"app": "a"})}]), rule("b", "Drain", 5, pods=[{"selector": by({"app": "b"})}])],
+        "in an order": [
+            rule("a", "Drain", 10, pods=[{"selector": by({"app": "a"})}]),
+            rule("b", "Drain", 5, pods=[{"selector": by({"app": "b"})}]),
+        ],
         "before all others": [rule("a", "Drain", -5, pods=[{"selector": by({"app": "b"})}])],
-        "after a Pod that is waited for": [rule("a", "Drain", 5, pods=[{"selector": by({"app": "a"})}]), rule("b", "WaitCompleted", pods=[{"selector": by({"app": "b"})}])],
-        "while a Pod is waited for later": [rule("a", "Drain", -5, pods=[{"selector": by({"app": "a"})}]), rule("b", "WaitCompleted", pods=[{"selector": by({"app": "b"})}])],
+        "after a Pod that is waited for": [
+            rule("a", "Drain", 5, pods=[{"selector": by({"app": "a"})}]),
+            rule("b", "WaitCompleted", pods=[{"selector": by({"app": "b"})}]),
+        ],
+        "while a Pod is waited for later": [
+            rule("a", "Drain", -5, pods=[{"selector": by({"app": "a"})}]),
+            rule("b", "WaitCompleted", pods=[{"selector": by({"app": "b"})}]),
+        ],
     }
     for name, given in rules.items():
         yield row(f"a rule: {name}", [a, b], rules=given)
     yield row("a rule of another namespace", [a], rules=[over(rule("r", "Skip"), {"metadata": {"namespace": "other"}})])
-    yield row("a rule for Pods of later ones that go already", [pod("a", metadata=deleted(30)), pod("b", labels={"app": "b"})], rules=[rule("r", "Drain", 5, pods=[{"selector": by({"app": "b"})}])])
+    yield row(
+        "a rule for Pods of later ones that go already",
+        [pod("a", metadata=deleted(30)), pod("b", labels={"app": "b"})],
+        rules=[rule("r", "Drain", 5, pods=[{"selector": by({"app": "b"})}])],
+    )
     yield row("the label counts before a rule", [pod("a", labels={"cluster.x-k8s.io/drain": "skip"})], rules=[rule("r", "WaitCompleted")])
     yield row("a rule for a DaemonSet's Pod", [pod("a", of="DaemonSet", namespace="kube-system")], rules=[rule("r", "Drain", 5)])
     invalid = [{"selector": by(None, ("app", "Contains", ["a"]))}]
     yield row("an invalid rule", [a, b], rules=[rule("r", "Skip", pods=invalid)])
-    budget = {"code": 429, "message": "Cannot evict pod as it would violate the pod's disruption budget.", "causes": ["The disruption budget p needs 1 healthy pods and has 1 currently"]}
+    budget = {
+        "code": 429,
+        "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+        "causes": ["The disruption budget p needs 1 healthy pods and has 1 currently"],
+    }
     for name, refusal in (
         ("by a budget", budget),
         ("by too many requests", {"code": 429, "message": "slow down"}),
         ("as it is gone", {"code": 404, "message": 'pods "a" not found'}),
         ("as its namespace goes", {"code": 403, "message": "forbidden", "causes": ["namespace is being terminated"]}),
         ("as it is forbidden", {"code": 403, "message": "may not"}),
-        ("by a mistake", {"code": 500, "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}),
+        (
+            "by a mistake",
+            {"code": 500, "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
+        ),
     ):
         yield row(f"refused {name}", [a, b], refusals={"apps/a": refusal})
     many = [pod(f"p{n}") for n in range(9)]
@@ -623,7 +832,14 @@ def drain_cases() -> Iterator[Row]:
     yield row("many refused for one reason", many, refusals={f"apps/p{n}": budget for n in range(5)})
     yield row("many refused for many reasons", many, refusals={f"apps/p{n}": {"code": 500, "message": f"reason {n}"} for n in range(8)})
     yield row("many refused for six reasons", many, refusals={f"apps/p{n}": {"code": 500, "message": f"reason {n}"} for n in range(6)})
-    yield row("later and waited for", [pod("a"), pod("b", labels={"app": "b"}), pod("c", labels={"app": "c"})], rules=[rule("b", "Drain", 5, pods=[{"selector": by({"app": "b"})}]), rule("c", "WaitCompleted", pods=[{"selector": by({"app": "c"})}])])
+    yield row(
+        "later and waited for",
+        [pod("a"), pod("b", labels={"app": "b"}), pod("c", labels={"app": "c"})],
+        rules=[
+            rule("b", "Drain", 5, pods=[{"selector": by({"app": "b"})}]),
+            rule("c", "WaitCompleted", pods=[{"selector": by({"app": "c"})}]),
+        ],
+    )
 
 
 SUBJECTS = {

@@ -57,9 +57,7 @@ def test_the_volumes_that_block_are_upstreams(case: dict[str, Any], answer: dict
             volumes.attached(case["node"], case["attachments"])
         return
     attached = volumes.attached(case["node"], case.get("attachments", ()))
-    skipped = [
-        pod for pod in case.get("pods", ()) if filters.verdict(pod, [], filters.Node(), NOW).behavior is Behavior.SKIP
-    ]
+    skipped = [pod for pod in case.get("pods", ()) if filters.verdict(pod, [], filters.Node(), NOW).behavior is Behavior.SKIP]
     waiting = volumes.blocking(attached, case.get("volumes", ()), volumes.claims_of(skipped))
     started = case["machine"]["status"]["deletion"]["waitForNodeVolumeDetachStartTime"]
     assert volumes.message(waiting, started) == answer["message"]

@@ -24,7 +24,8 @@ def owned(case: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
     reference = case["cluster"]["spec"].get("controlPlaneRef")
     of_plane = reference and CONTROL_PLANE_LABEL in case["machine"]["metadata"]["labels"]
     plane = decode(reference, ContractVersionedObjectReference) if of_plane else None
-    return merge(source, externals.ownership(source, case["machine"], plane))
+    made: dict[str, Any] = merge(source, externals.ownership(source, case["machine"], plane))
+    return made
 
 
 def taken(case: dict[str, Any], machine: dict[str, Any], status: Status, name: str) -> tuple[bool, dict[str, Any] | None]:
@@ -56,7 +57,7 @@ def test_a_machine_takes_what_upstream_takes(case: dict[str, Any], answer: dict[
     machine = deepcopy(case["machine"])
     status = Status(machine, NOW)
     config_failed, config = taken(case, machine, status, "config")
-    infra_failed, infra = taken(case, machine, status, "infra")
+    infra_failed, _ = taken(case, machine, status, "infra")
     try:
         intake.take_expiry(status, machine, config)
         expiry_failed = False

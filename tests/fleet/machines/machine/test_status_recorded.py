@@ -24,7 +24,9 @@ UNREAD = "Please check controller logs for errors"
 
 def observed(case: dict[str, Any]) -> Observed:
     cluster = case["cluster"]
-    initialized = next((each for each in cluster["status"].get("conditions") or () if each["type"] == "ControlPlaneInitialized"), {})
+    initialized: dict[str, Any] = next(
+        (each for each in cluster["status"].get("conditions") or () if each["type"] == "ControlPlaneInitialized"), {}
+    )
     templates = None
     if "machineSet" in case and "machineDeployment" in case:
         made_from, wanted = decode(case["machineSet"], MachineSet), decode(case["machineDeployment"], MachineDeployment)
