@@ -53,7 +53,7 @@ class MachineWorld:
         self.requests: list[str] = []
         self.enqueued: list[Request] = []
         self.watched: list[Watch] = []
-        self._reconcilers: list[tuple[AsyncClient, WorkloadClusters, EventRecorder]] = []
+        self._reconcilers: list[tuple[list[AsyncClient], WorkloadClusters, EventRecorder]] = []
 
     async def __aenter__(self) -> MachineWorld:
         await self.client.create(NAMESPACE, {"metadata": {"name": self.namespace}})
@@ -61,10 +61,11 @@ class MachineWorld:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for client, workload, events in self._reconcilers:
+        for clients, workload, events in self._reconcilers:
             await events.close()
             await workload.close()
-            await client.close()
+            for client in clients:
+                await client.close()
         await self.cache.close()
         await self.client.close()
         await self.remote.close()
@@ -73,8 +74,10 @@ class MachineWorld:
         """A new process, as far as its memory goes."""
         client = AsyncClient(self._management.connection(), on_request=lambda verb, status, _: self.requests.append(verb))
         self.workload = WorkloadClusters(client, on_request=lambda verb, status, _: self.requests.append(f"workload {verb}"))
-        events = EventRecorder(AsyncClient(self._management.connection()), "test")
-        self._reconcilers.append((client, self.workload, events))
+        # Its requests are none of the reconciler's.
+        quiet = AsyncClient(self._management.connection())
+        events = EventRecorder(quiet, "test")
+        self._reconcilers.append(([client, quiet], self.workload, events))
         return MachineReconciler(
             client,
             self.cache,
@@ -164,6 +167,29 @@ class MachineWorld:
         await self.settle()
         return await self.reconciler.reconcile(Request(self.namespace, name))
 
+    async def killed(self, name: str, request: int) -> bool:
+        """Whether the manager ended when this request of a reconcile had been answered; there is a new one then."""
+        await self.settle()
+        left = [None] * request
+
+        def end(*_: object) -> None:
+            left.pop()
+            if not left:
+                raise _Killed
+
+        client, _ = self._reconcilers[-1][0]
+        client.on_request = end
+        try:
+            await self.reconciler.reconcile(Request(self.namespace, name))
+        except _Killed:
+            return True
+        else:
+            return False
+        finally:
+            client.on_request = None
+            await self.workload.close()
+            self.reconciler = self.start()
+
     async def rest(self, name: str) -> Result:
         """Reconcile until nothing is written any more."""
         for _ in range(10):
@@ -209,6 +235,10 @@ class MachineWorld:
             return known.keys() == wanted.keys() and all(known[name] >= version for name, version in wanted.items())
 
         await eventually(caught_up, f"{kind.plural} are in the cache")
+
+
+class _Killed(BaseException):
+    """Nothing that comes after it is done."""
 
 
 CONTAINER = {"name": "c", "image": "registry.k8s.io/pause:3.10"}

@@ -12,10 +12,11 @@ from slipway.api.cluster.meta import decode
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.machine import deletion
-from slipway.fleet.machines.machine.deletion import ControlPlane
-from slipway.fleet.machines.machine.drain import filters, volumes
+from slipway.fleet.machines.machine.deletion import ControlPlane, Step
+from slipway.fleet.machines.machine.drain import evictions, filters, volumes
 from slipway.fleet.machines.machine.drain.filters import Behavior
 from slipway.fleet.machines.machine.values import External
+from slipway.runtime.objects import timestamp
 
 pytestmark = pytest.mark.recorded
 
@@ -62,3 +63,53 @@ def test_the_volumes_that_block_are_upstreams(case: dict[str, Any], answer: dict
     started = case["machine"]["status"]["deletion"]["waitForNodeVolumeDetachStartTime"]
     assert volumes.message(waiting, started) == answer["message"]
     assert bool(waiting) is not answer["done"]
+
+
+REASONS = {
+    Step.PRE_DRAIN_HOOKS: "WaitingForPreDrainHook",
+    Step.PRE_TERMINATE_HOOKS: "WaitingForPreTerminateHook",
+    Step.INFRASTRUCTURE: "WaitingForInfrastructureDeletion",
+    Step.BOOTSTRAP: "WaitingForBootstrapDeletion",
+    Step.FINISHED: "DeletionCompleted",
+}
+
+
+def left_of_drain(case: dict[str, Any]) -> str:
+    verdicts = [(pod, filters.verdict(pod, [], filters.Node(), NOW)) for pod in case.get("pods", ())]
+    return evictions.message(evictions.begun(evictions.plan(verdicts)), timestamp(NOW))
+
+
+def left_of_volumes(case: dict[str, Any]) -> str:
+    node = case.get("node")
+    if node is None or deletion.is_unreachable(node):
+        return ""
+    attached = volumes.attached(node, case.get("attachments", ()))
+    return volumes.message(volumes.blocking(attached, case.get("volumes", ()), set()), timestamp(NOW))
+
+
+@pytest.mark.parametrize(("case", "answer"), rows("deletion"))
+def test_a_deletion_comes_as_far_as_upstreams(case: dict[str, Any], answer: dict[str, Any]) -> None:
+    machine = decode(case["machine"], Machine)
+    keep = deletion.keep_node(
+        cluster_deleting=bool(case["cluster"]["metadata"].get("deletionTimestamp")),
+        node_name=machine.status.node_ref.name,
+        control_plane=None,
+        active_control_plane_machines=1,
+    )
+    infra, config = External(case.get("infra"), case.get("infraNotFound", False)), External(case.get("config"), case.get("configNotFound", False))
+    done: set[Step] = set()
+    while True:
+        step = deletion.next_step(machine, keep=keep, infrastructure=infra, config=config, done=done, now=NOW)
+        if step in (Step.DRAIN, Step.VOLUMES):
+            left = left_of_drain(case) if step is Step.DRAIN else left_of_volumes(case)
+            if left:
+                reason = "DrainingNode" if step is Step.DRAIN else "WaitingForVolumeDetach"
+                assert (reason, left) == (answer["reason"], answer["message"])
+                return
+        elif step is not Step.NODE:
+            break
+        done.add(step)
+    assert REASONS[step] == answer["reason"]
+    assert (step is Step.FINISHED) is (answer["finalizers"] == 0)
+    if Step.NODE in done:
+        assert not answer["node"]
