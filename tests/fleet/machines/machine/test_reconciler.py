@@ -6,7 +6,7 @@ import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE
 from fleet.machines.machine.machineworld import MachineWorld, said
 
-from slipway.api.cluster.kinds import CLUSTER, MACHINE, NODE, SECRET
+from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import PatchType
 
@@ -181,3 +181,28 @@ async def test_a_machine_that_is_not_there_any_more_needs_nothing(world: Machine
     assert (await world.reconcile("gone")).requeue_after == 0
     assert world.writes == []
     assert await world.client.find(MACHINE, "gone", world.namespace) is None
+
+
+async def test_the_node_of_an_old_revision_is_marked_and_its_machine_is_not_up_to_date(world: MachineWorld) -> None:
+    await world.cluster()
+    revision = "machinedeployment.clusters.x-k8s.io/revision"
+    template = {"spec": {"clusterName": "c", "version": "v1.35.4"}}
+    deployment = {"metadata": {"name": "md", "namespace": world.namespace, "annotations": {revision: "1"}}, "spec": {"template": template}}
+    await world.client.create(MACHINE_DEPLOYMENT, deployment)
+    metadata = {"name": "ms", "namespace": world.namespace, "annotations": {revision: "1"}}
+    metadata["labels"] = {"cluster.x-k8s.io/deployment-name": "md"}
+    machine_set = await world.client.create(MACHINE_SET, {"metadata": metadata, "spec": {"template": template}})
+    owner = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": "ms", "controller": True}
+    await world.machine("m", metadata={"ownerReferences": [{**owner, "uid": machine_set["metadata"]["uid"]}]})
+    await world.providers("m")
+    await world.node("m")
+    await world.rest("m")
+    assert said(await world.get("m"), "UpToDate") == ("True", "UpToDate", "")
+    assert (await world.remote.get(NODE, "m"))["metadata"]["annotations"]["cluster.x-k8s.io/owner-name"] == "ms"
+
+    newer = {"metadata": {"annotations": {revision: "2"}}, "spec": {"template": {"spec": {"version": "v1.36.3"}}}}
+    await world.patch(MACHINE_DEPLOYMENT, "md", newer)
+    await world.rest("m")
+    assert said(await world.get("m"), "UpToDate") == ("False", "NotUpToDate", "* Version v1.35.4, v1.36.3 required")
+    taint = {"key": "node.cluster.x-k8s.io/outdated-revision", "effect": "PreferNoSchedule"}
+    assert (await world.remote.get(NODE, "m"))["spec"]["taints"] == [taint]

@@ -16,10 +16,11 @@ from slipway.fleet.contract.conditions import TRUE, find, of
 from slipway.fleet.contract.facts import read
 from slipway.fleet.contract.references import members
 from slipway.fleet.contract.status import well
-from slipway.fleet.machines.machine import deletion, deprecated, externals, words
+from slipway.fleet.machines.machine import conditions, deletion, deprecated, externals, words
 from slipway.fleet.machines.machine.deletion import ControlPlane, Keep, Step
 from slipway.fleet.machines.machine.drain import evictions, rules, volumes
 from slipway.fleet.machines.machine.drain.drainer import Drainer, Host, delete_node
+from slipway.fleet.machines.machine.status import STARTED
 from slipway.fleet.machines.machine.values import Said
 from slipway.runtime import finalizers
 from slipway.runtime.logs import fields
@@ -79,7 +80,15 @@ class Removal:
         self._next: dict[tuple[str, Step], float] = {}
 
     async def proceed(self, scope: Scope) -> None:
-        """Go on with the deletion as far as it goes."""
+        """Go on with the deletion as far as it goes; what stops it is told."""
+        try:
+            await self._proceed(scope)
+        except OperatorError as error:
+            if scope.observed.deletion == STARTED:
+                scope.observed.deletion = Said(names.INTERNAL_ERROR_REASON, error.message)
+            raise
+
+    async def _proceed(self, scope: Scope) -> None:
         keep = await self._keep_node(scope)
         if keep is not None:
             self._log.debug("The Node is left alone", extra=fields(why=keep.value))
@@ -181,11 +190,17 @@ class Removal:
         return Waiting(Said(reason, f"Waiting for {name} hooks to succeed (hooks: {','.join(hooks)})"))
 
     async def _drain(self, scope: Scope) -> Waiting | None:
+        is_new = not (scope.status.fields.get("deletion") or {}).get("nodeDrainStartTime")
         condition, started = words.DRAINING_SUCCEEDED, self._began(scope, "nodeDrainStartTime")
         if (waiting := self._not_yet(scope, Step.DRAIN, words.DRAINING_NODE)) is not None:
             return waiting
         if not any(each.get("type") == condition for each in deprecated.of(scope.manifest)):
             scope.status.set_deprecated(deprecated.not_well(condition, "Draining", "Info", "Draining the node before deletion"))
+        if is_new:
+            # Evictions take a while: what happens is told before, and its time counts from now, whoever goes on with it.
+            begun = Said(words.DRAINING_NODE, f"Drain not completed yet (started at {started}):")
+            scope.status.say(conditions.deleting(scope.machine, begun))
+            await scope.save()
         try:
             message = await self._drained(scope, started)
         except OperatorError as error:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
 
 
+STARTED = Said("Deleting", "Deletion started")
+"""What is said of a deletion while there is nothing better to say."""
+
+
 class Observed(msgspec.Struct):
     """What a reconcile saw of the world around a Machine."""
 
@@ -39,7 +43,7 @@ class Observed(msgspec.Struct):
     found: Found = Found()
     probe: Probe = Probe()
     templates: Templates | None = None
-    deletion: Said = Said("Deleting", "Deletion started")
+    deletion: Said = STARTED
 
 
 def tell(manifest: Manifest, observed: Observed, now: datetime) -> float:
