@@ -76,10 +76,12 @@ class TlsStream:
                 await self._flush()
                 return
 
-    def peer_certificates(self) -> list[bytes]:
-        """The peer's certificate in DER; it was sent, and judged only as far as the context wants that."""
+    def peer_certificate(self) -> bytes:
+        """The peer's certificate in DER, after the handshake; judged only as far as the context wants that."""
         certificate = self._tls.getpeercert(binary_form=True)
-        return [certificate] if certificate else []
+        if certificate is None:
+            raise ssl.SSLError("the peer has shown no certificate")
+        return certificate
 
     async def read(self) -> bytes:
         while True:

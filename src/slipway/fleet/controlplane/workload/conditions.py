@@ -163,11 +163,11 @@ def _of_pods(observed: Observed, machine: MachineFacts, *, etcd_managed: bool) -
     """NodeKubeadmLabelsAndTaintsSet and the conditions of the Pods."""
     kinds = _pod_conditions(etcd_managed)
     if observed.nodes_error:
-        older = f"Failed to get the Node which is hosting this component: {observed.nodes_error}"
+        component = f"Failed to get the Node which is hosting this component: {observed.nodes_error}"
         about = f"Failed to get the Node hosting the Pod: {observed.nodes_error}"
         return [
             said(LABELS_AND_TAINTS, UNKNOWN, INSPECTION_FAILED, "Failed to get the Node"),
-            *(podhealth.unknown(kind, about, older=older) for kind in kinds.values()),
+            *(podhealth.unknown(kind, about, older=component) for kind in kinds.values()),
         ]
     node = observed.nodes.get(machine.node_name) if machine.node_name else None
     if machine.deleting:
@@ -225,10 +225,9 @@ def labels_and_taints(machine: MachineFacts, node: Manifest) -> Said:
 def _of_members(observed: Observed, machines: Sequence[MachineFacts], now: datetime) -> tuple[dict[str, list[Said]], list[str], bool]:
     """EtcdMemberHealthy of each Machine, what is wrong with members that have none, and whether both sides match."""
     if observed.nodes_error:
-        about, older = "Failed to get the Node hosting the etcd member", "Failed to get the Node which is hosting the etcd member"
-        unknown = said(
-            MEMBER_HEALTHY, UNKNOWN, INSPECTION_FAILED, about, older=older_unknown(MEMBER_HEALTHY, "MemberInspectionFailed", older)
-        )
+        about = "Failed to get the Node hosting the etcd member"
+        hosting = older_unknown(MEMBER_HEALTHY, "MemberInspectionFailed", "Failed to get the Node which is hosting the etcd member")
+        unknown = said(MEMBER_HEALTHY, UNKNOWN, INSPECTION_FAILED, about, older=hosting)
         return {machine.name: [unknown] for machine in machines}, [], False
     told = {machine.name: [_of_member(observed, machine)] for machine in machines}
     if observed.members is None:

@@ -1,7 +1,7 @@
 """Ways to the etcd members of a workload cluster: through the API server to the Pod, or straight to the host.
 
-The Pod is reached through its kubelet, so that a dead kubelet on the host of the leader would keep a control plane from moving the leadership
-away, and from replacing the host at all.  Then, and only where the network allows it, the member is asked at the address that it tells its
+The Pod is reached through its kubelet, so that a dead kubelet on the host of the leader would keep a control plane from moving the
+leadership away, and from replacing the host at all.  Then, where the network allows it, the member is asked at the address that it tells its
 clients, port 2379 of its host.
 """
 
@@ -87,21 +87,26 @@ class EtcdAccess:
             yield client, status
 
     @asynccontextmanager
-    async def first(self, node_names: Sequence[str]) -> AsyncIterator[tuple[AsyncEtcd, EtcdStatus]]:
-        """The first member that answers, of those of some Nodes."""
+    async def first(self, node_names: Sequence[str], *, but: int = 0) -> AsyncIterator[tuple[AsyncEtcd, EtcdStatus]]:
+        """The first member that answers, of those of some Nodes, ``but`` for the one with that id."""
         if not node_names:
             raise EtcdError("there is no Node with an etcd member to ask")
         async with AsyncExitStack() as stack:
             failures = []
             for node_name in node_names:
+                attempt = AsyncExitStack()
                 try:
-                    found = await stack.enter_async_context(self.member(node_name))
+                    found = await attempt.enter_async_context(self.member(node_name))
                 except EtcdError as error:
                     failures.append(error.message)
-                else:
-                    break
+                    continue
+                if found[1].member_id == but:
+                    await attempt.aclose()
+                    continue
+                stack.push_async_exit(attempt)
+                break
             else:
-                raise EtcdUnreachableError("; ".join(failures))
+                raise EtcdUnreachableError("; ".join(failures) or "there is no other etcd member to ask")
             yield found
 
     async def answers(self, node_name: str) -> EtcdStatus | None:

@@ -51,8 +51,8 @@ class Removal(NamedTuple):
 def can_remove(members: Sequence[EtcdMember], name: str, healthy: Mapping[str, bool]) -> Judgement:
     """Whether the cluster works on without the member of that name.
 
-    ``healthy`` says of the members that have a Machine, by their name, whether that is EtcdMemberHealthy; the others count as healthy unless
-    they raise an alarm.
+    ``healthy`` says of the members that have a Machine, by their name, whether that is EtcdMemberHealthy; the others count as healthy
+    unless they raise an alarm.
     """
     return _judged(members, healthy, without=name, adds=False)
 
