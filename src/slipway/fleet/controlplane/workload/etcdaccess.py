@@ -1,8 +1,8 @@
 """Ways to the etcd members of a workload cluster: through the API server to the Pod, or straight to the host.
 
 The Pod is reached through its kubelet, so that a dead kubelet on the host of the leader would keep a control plane from moving the
-leadership away, and from replacing the host at all.  Then, where the network allows it, the member is asked at the address that it tells its
-clients, port 2379 of its host.
+leadership away, and from replacing the host at all.  Then, where the network allows it, the member is asked at the address that it tells
+its clients, port 2379 of its host.
 """
 
 from __future__ import annotations
