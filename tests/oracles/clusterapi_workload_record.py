@@ -147,7 +147,7 @@ def conditions() -> Iterator[Case]:
     )
     yield case("no Machine at all", machines=[], nodes=[], pods=[], etcd={})
     yield case("Nodes cannot be listed", nodeListError="the server is out")
-    for what, status in {
+    statuses: dict[str, Case] = {
         "is pending, and not scheduled": {"phase": "Pending"},
         "is pending, and runs init containers": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]},
         "is pending, and about to start": {
@@ -175,7 +175,8 @@ def conditions() -> Iterator[Case]:
         "has failed": {"phase": "Failed"},
         "is unknown": {"phase": "Unknown"},
         "has no phase yet": {"phase": ""},
-    }.items():
+    }
+    for what, status in statuses.items():
         yield case(f"an API server that {what}", pods=pods(*names, kube_apiserver=status))
     yield case("an etcd Pod that crashes", pods=pods(*names, etcd=waiting("CrashLoopBackOff", exitCode=1)))
     yield case("a Pod that is not there", pods=[p for p in pods(*names) if p["metadata"]["name"] != "kube-scheduler-node-b"])
@@ -191,7 +192,7 @@ def conditions() -> Iterator[Case]:
     yield case("a Node that does not exist", nodes=nodes[:2])
     yield case("no Node exists", nodes=[])
     yield case("a Node without the label", nodes=[*nodes[:2], node("node-c", label=False)])
-    configs = {name: {"spec": {"joinConfiguration": {"controlPlane": {}}}} for name in "abc"}
+    configs: Case = {name: {"spec": {"joinConfiguration": {"controlPlane": {}}}} for name in "abc"}
     yield case("a Node without the taint", nodes=[*nodes[:2], node("node-c", taints=[])], configs=configs)
     yield case("a Node without the taint, and without a configuration", nodes=[*nodes[:2], node("node-c", taints=[])])
     yield case("a Node without label and taint", nodes=[*nodes[:2], node("node-c", label=False, taints=[])], configs=configs)
