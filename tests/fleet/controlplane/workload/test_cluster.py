@@ -153,6 +153,7 @@ async def test_members_leave_one_after_another_but_the_last(forwarding: PortForw
         await create_nodes(client)
         tunnel(forwarding, etcd, "a", "b", "c")
         cluster = workload(client, etcd)
+        await cluster.observe("abc")
         # The first one that is asked is the one that goes: another one is to see to it.
         for name in "ab":
             await cluster.remove_member(name)
