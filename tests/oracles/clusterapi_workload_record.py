@@ -278,6 +278,38 @@ def conditions() -> Iterator[Case]:
     )
 
 
+def trouble() -> Iterator[Case]:
+    machines = [machine("a"), machine("b", None)]
+
+    def case(
+        name: str, initialized: int | None = 3600, probed: int | None = 1, failures: int = 0, *, connected: bool = True, **changes: Any
+    ) -> Case:
+        kept = [
+            {"type": kind, "status": "True", "reason": "R", "message": "as it was", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            for kind in changes.pop("present", ())
+        ]
+        plane = {**control_plane(changes.pop("spec", None)), "status": {"conditions": kept}}
+        told = {"initialized": initialized, "probed": probed, "failures": failures, "connected": connected}
+        return {"kind": "trouble", "name": name, "controlPlane": plane, "machines": machines, **told}
+
+    both = ("EtcdClusterHealthy", "ControlPlaneComponentsHealthy")
+    yield case("it can be seen")
+    yield case("it is not initialised", initialized=None, probed=None)
+    yield case("it is not initialised, and was seen", initialized=None, present=both)
+    yield case("it was never probed", probed=None)
+    yield case("it was never probed, and was seen before", probed=None, present=both)
+    yield case("four probes have failed", probed=None, failures=4)
+    yield case("five probes have failed from the start, initialised a minute ago", initialized=60, probed=None, failures=5)
+    yield case("five probes have failed from the start, initialised an hour ago", probed=None, failures=5)
+    yield case("no connection for a minute", probed=60, failures=5, connected=False)
+    yield case("no connection for a minute, and it was seen before", probed=60, failures=5, connected=False, present=both)
+    yield case("no connection for a minute, and only etcd was seen before", probed=60, connected=False, present=both[:1])
+    yield case("no connection for a minute, and only Pods were seen before", probed=60, connected=False, present=both[1:])
+    yield case("no connection for six minutes", probed=360, failures=36, connected=False, present=both)
+    yield case("no success for six minutes, initialised a minute ago", initialized=60, probed=360, failures=36)
+    yield case("no connection for six minutes, with an external etcd", probed=360, failures=36, connected=False, spec=EXTERNAL)
+
+
 def quorum() -> Iterator[Case]:
     def case(name: str, members: Case, sick: str = "", *, without: str = "", **changes: Any) -> Case:
         strangers = changes.pop("strangers", ())
@@ -612,6 +644,7 @@ def addons() -> Iterator[Case]:
 
 SUBJECTS = {
     "conditions": conditions,
+    "trouble": trouble,
     "quorum": quorum,
     "members": members,
     "candidates": candidates,

@@ -130,6 +130,30 @@ def test_conditions_are_those_of_upstream(case: Case) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("case", rows("trouble"))
+def test_a_cluster_that_cannot_be_seen_is_said_to_be_so_as_upstream_does(case: Case) -> None:
+    def ago(seconds: int | None) -> datetime | None:
+        return None if seconds is None else NOW - timedelta(seconds=seconds)
+
+    connection = conditions.Connection(ago(case["probed"]), case["failures"], case["connected"])
+    why = conditions.trouble(ago(case["initialized"]), connection, NOW)
+    present = [item["type"] for item in case["controlPlane"]["status"]["conditions"]]
+    found: Case = {"machines": {machine.name: [] for machine in facts(case)}, "controlPlane": []}
+    if why is not None:
+        judged = conditions.blind(why, facts(case), present, etcd_managed=is_managed(case))
+        found = {"machines": {name: told(items) for name, items in judged.machines.items()}, "controlPlane": told(judged.control_plane)}
+        found = {
+            "machines": {name: _undated(items["conditions"]) for name, items in found["machines"].items()},
+            "controlPlane": _undated(found["controlPlane"]["conditions"]),
+        }
+    assert found == case["answer"]
+
+
+def _undated(listed: list[Case]) -> list[Case]:
+    sentence = "Last successful probe at "
+    return [{**item, "message": sentence + "then"} if item.get("message", "").startswith(sentence) else item for item in listed]
+
+
 def healthy(case: Case) -> dict[str, bool]:
     named = [(machine, machine["status"].get("nodeRef", {}).get("name", "")) for machine in case["machines"]]
     return {name: is_true(machine, "EtcdMemberHealthy") for machine, name in named if name}
