@@ -1,0 +1,84 @@
+"""Control planes from the cases that upstream's code was asked about: ages in seconds, everything that is usual left out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from slipway.fleet.controlplane.decisions.machines import (
+    ETCD_CHECKS,
+    KUBERNETES_CHECKS,
+    LABELS_AND_TAINTS,
+    Check,
+    ControlPlane,
+    Machine,
+    Member,
+    Remediation,
+    RemediationRules,
+)
+from slipway.fleet.controlplane.decisions.remediation import not_replaced_yet
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WELL = {name: ("True", "") for name in (*KUBERNETES_CHECKS, *ETCD_CHECKS, LABELS_AND_TAINTS)}
+_YOUNG = 20
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def remediation(case: dict[str, Any] | None) -> Remediation | None:
+    if case is None:
+        return None
+    return Remediation(case["machine"], None if case.get("ago") is None else ago(case["ago"]), case.get("retries", 0))
+
+
+def machine(case: dict[str, Any]) -> Machine:
+    deleted = case.get("deletedAgo")
+    return Machine(
+        case["name"],
+        ago(case["age"]),
+        version=case.get("version", ""),
+        up_to_date=not case.get("outdated"),
+        failure_domain=case.get("domain", ""),
+        node=case.get("node", ""),
+        checks={name: Check(*said) for name, said in case.get("checks", {}).items()},
+        deleted=None if deleted is None else ago(deleted),
+        has_hook=not case.get("noHook"),
+        other_hooks=bool(case.get("otherHooks")),
+        waits_for_hook=deleted is not None and bool(case.get("waitsForHook")),
+        delete_asked=bool(case.get("deleteAsked")),
+        remediate_asked=bool(case.get("remediateAsked")),
+        unhealthy=bool(case.get("unhealthy")),
+        ours_to_remediate=bool(case.get("unhealthy") and case.get("ours")),
+        health_checked=bool(case.get("healthChecked")),
+        replaces=remediation(case.get("replaces")),
+    )
+
+
+def plane(case: dict[str, Any]) -> ControlPlane:
+    machines = case.get("machines", [])
+    rules = RemediationRules()
+    rules = RemediationRules(
+        case.get("maxRetry"), case.get("retryPeriod") or 0, case.get("minHealthyPeriod", rules.min_healthy_period)
+    )
+    return ControlPlane(
+        case["replicas"],
+        tuple(map(machine, machines)),
+        NOW,
+        max_surge=case.get("maxSurge", 1),
+        version=case["version"],
+        failure_domains=tuple(case.get("domains", ())),
+        manages_etcd=not case.get("externalEtcd"),
+        members=tuple(
+            Member(one["id"], one["name"], bool(one.get("learner")), bool(one.get("alarms")), bool(one.get("leader")))
+            for one in case.get("members", ())
+        ),
+        members_healthy=bool(case.get("membersHealthy")),
+        young_nodes=frozenset(one["node"] for one in machines if one.get("node") and one.get("nodeAge", 0) < _YOUNG),
+        initialized=not case.get("uninitialized"),
+        cluster_initialized=not case.get("uninitialized"),
+        certificates=not case.get("noCertificates"),
+        in_progress=not_replaced_yet(remediation(case.get("inProgress")), map(machine, machines)),
+        remediation=rules,
+    )
