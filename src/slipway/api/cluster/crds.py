@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from slipway.api.cluster import bootstrap, bootstrap_v1beta1
+from slipway.api.cluster.bootstrap import config, v1beta1
 from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE, Kind
 from slipway.api.machinery.openapi import schema_of
 
@@ -64,10 +64,10 @@ DEFINITIONS = (
     Definition(
         KUBEADM_CONFIG,
         (
-            Version("v1beta1", bootstrap_v1beta1.KubeadmConfig, (_CLUSTER, _age(KUBEADM_CONFIG)), deprecated=True),
+            Version("v1beta1", v1beta1.KubeadmConfig, (_CLUSTER, _age(KUBEADM_CONFIG)), deprecated=True),
             Version(
                 "v1beta2",
-                bootstrap.KubeadmConfig,
+                config.KubeadmConfig,
                 (
                     _CLUSTER,
                     _PAUSED,
@@ -82,10 +82,10 @@ DEFINITIONS = (
     Definition(
         KUBEADM_CONFIG_TEMPLATE,
         (
-            Version("v1beta1", bootstrap_v1beta1.KubeadmConfigTemplate, (_age(KUBEADM_CONFIG_TEMPLATE),), deprecated=True),
+            Version("v1beta1", v1beta1.KubeadmConfigTemplate, (_age(KUBEADM_CONFIG_TEMPLATE),), deprecated=True),
             Version(
                 "v1beta2",
-                bootstrap.KubeadmConfigTemplate,
+                config.KubeadmConfigTemplate,
                 (
                     Column(
                         "ClusterClass",
