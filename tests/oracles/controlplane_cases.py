@@ -122,15 +122,11 @@ def written() -> dict[str, Case]:
             {**oa, "domain": "x"}, {**ob, "domain": "y"}, {**oc, "domain": "z"}, {**d, "domain": "y"}, replicas=3, domains=["x", "y", "z"]
         ),
         "roll, a check is missing": plane(oa, ob, oc, machine("d", checks={"APIServerPodHealthy": ["True", ""]}), replicas=3),
-        "roll, external etcd, no checks of it": plane(
-            oa, ob, oc, machine("d", ill=CHECKS[3:]), replicas=3, externalEtcd=True, members=[]
-        ),
+        "roll, external etcd, no checks of it": plane(oa, ob, oc, machine("d", ill=CHECKS[3:]), replicas=3, externalEtcd=True, members=[]),
         "one is going, not drained": plane({**a, **going}, b, c),
         "one is going, drained": plane({**a, **held}, b, c),
         "one is going, drained, leads not": plane({**a, **held}, b, c, members=members([a, b, c], leader=1)),
-        "one is going, leadership to the one that is up to date": plane(
-            {**oa, **held}, {**ob, "age": 10}, c, members=members([oa, ob, c])
-        ),
+        "one is going, leadership to the one that is up to date": plane({**oa, **held}, {**ob, "age": 10}, c, members=members([oa, ob, c])),
         "one is going, leadership to one that was checked": plane({**a, **held}, {**b, "healthChecked": True}, c),
         "one is going, leadership to a healthy member": plane(
             {**a, **held}, b, d, machine("c", 10, ill=CHECKS[4:]), members=members([a, b, d, c]), membersHealthy=False
@@ -144,7 +140,9 @@ def written() -> dict[str, Case]:
         "the last one is going": plane({**a, **held}, replicas=1),
         "the last one is going, etcd is silent": plane({**a, **held}, replicas=1, members=[], membersHealthy=False),
         "one is going, etcd is silent": plane({**a, **held}, b, c, members=[], membersHealthy=False),
-        "one is going, the leader is not known": plane({**a, **held}, b, c, members=[{**one, "leader": False} for one in members([a, b, c])]),
+        "one is going, the leader is not known": plane(
+            {**a, **held}, b, c, members=[{**one, "leader": False} for one in members([a, b, c])]
+        ),
         "one is going, quorum would be lost": plane({**a, **held}, b, machine("c", ill=CHECKS[4:]), membersHealthy=False),
         "one is going, no other API": plane({**a, **held}, machine("b", ill=CHECKS[:1]), machine("c", ill=CHECKS[:1])),
         "one is going that never had a Node": plane({**starting("a"), **held}, b, c),
@@ -199,9 +197,7 @@ def written() -> dict[str, Case]:
         "remediate the one without a Node first": plane(
             sick("a"), sick("b", node="", checks={}), c, d, e, members=members([a, c, d, e]), membersHealthy=False
         ),
-        "remediate by member before Pod": plane(
-            sick("a", ill=CHECKS[3:4]), sick("b", 10, ill=CHECKS[4:]), c, d, e, membersHealthy=False
-        ),
+        "remediate by member before Pod": plane(sick("a", ill=CHECKS[3:4]), sick("b", 10, ill=CHECKS[4:]), c, d, e, membersHealthy=False),
         "remediate by etcd before the API": plane(sick("a", ill=CHECKS[:3]), sick("b", 10, ill=CHECKS[3:4]), c, d, e),
         "remediate by the API before the scheduler": plane(sick("a", ill=CHECKS[2:3]), sick("b", 10, ill=CHECKS[:1]), c, d, e),
         "remediate by labels": plane(sick("a", ill=()), sick("b", 10, ill=(LABELS,)), c, d, e),
@@ -229,9 +225,7 @@ def written() -> dict[str, Case]:
         "too many retries before it made the cluster": plane(
             sick("a", node="", checks={}, replaces={"machine": "z", "ago": 60, "retries": 3}), maxRetry=3, uninitialized=True
         ),
-        "replace one of five, another dead": plane(
-            b, c, d, machine("e", ill=CHECKS), replicas=5, inProgress=gone, membersHealthy=False
-        ),
+        "replace one of five, another dead": plane(b, c, d, machine("e", ill=CHECKS), replicas=5, inProgress=gone, membersHealthy=False),
         "replace one of five, another dead and to be remediated": plane(
             b, c, d, sick("e"), replicas=5, inProgress=gone, membersHealthy=False
         ),
@@ -240,12 +234,8 @@ def written() -> dict[str, Case]:
         "replace one, etcd is silent and one ill": plane(
             b, machine("c", ill=CHECKS[:1]), replicas=3, inProgress=gone, members=[], membersHealthy=False
         ),
-        "replace one, no API": plane(
-            machine("b", ill=CHECKS[:1]), machine("c", ill=CHECKS[:1]), replicas=3, inProgress=gone
-        ),
-        "replace one, external etcd": plane(
-            b, machine("c", ill=CHECKS[:1]), replicas=3, inProgress=gone, externalEtcd=True, members=[]
-        ),
+        "replace one, no API": plane(machine("b", ill=CHECKS[:1]), machine("c", ill=CHECKS[:1]), replicas=3, inProgress=gone),
+        "replace one, external etcd": plane(b, machine("c", ill=CHECKS[:1]), replicas=3, inProgress=gone, externalEtcd=True, members=[]),
         "replace one of two": plane(b, replicas=2, inProgress=gone),
         "replace one of two, what is left is ill": plane(machine("b", ill=CHECKS[2:3]), replicas=2, inProgress=gone),
         "a scale down while a replacement is due": plane(b, machine("c", ill=CHECKS[:1]), replicas=1, inProgress=gone),

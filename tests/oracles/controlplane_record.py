@@ -51,7 +51,7 @@ def oracle() -> Path:
 
 
 def record(program: Path, command: str, asked: dict[str, Any]) -> None:
-    done = subprocess.run([str(program), command], input=json.dumps(list(asked.values())), capture_output=True, text=True, check=True)
+    done = subprocess.run([str(program), command], input=json.dumps(list(asked.values())), stdout=subprocess.PIPE, text=True, check=True)
     answers = json.loads(done.stdout)
     rows = [{"name": name, "case": case, "answer": answer} for (name, case), answer in zip(asked.items(), answers, strict=True)]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, sort_keys=True) for row in rows)

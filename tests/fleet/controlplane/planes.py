@@ -59,9 +59,7 @@ def machine(case: dict[str, Any]) -> Machine:
 def plane(case: dict[str, Any]) -> ControlPlane:
     machines = case.get("machines", [])
     rules = RemediationRules()
-    rules = RemediationRules(
-        case.get("maxRetry"), case.get("retryPeriod") or 0, case.get("minHealthyPeriod", rules.min_healthy_period)
-    )
+    rules = RemediationRules(case.get("maxRetry"), case.get("retryPeriod") or 0, case.get("minHealthyPeriod", rules.min_healthy_period))
     return ControlPlane(
         case["replicas"],
         tuple(map(machine, machines)),

@@ -137,8 +137,11 @@ func (d *oracleDeletes) Delete(_ context.Context, obj client.Object, _ ...client
 	return nil, nil
 }
 
+// The API has times in whole seconds.
+var oracleNow = time.Now().Truncate(time.Second)
+
 func oracleAgo(seconds int) metav1.Time {
-	return metav1.Time{Time: time.Now().Add(-time.Duration(seconds) * time.Second)}
+	return metav1.Time{Time: oracleNow.Add(-time.Duration(seconds) * time.Second)}
 }
 
 func (r *oracleRemediation) text() string {
@@ -298,6 +301,13 @@ func (c oracleCase) ask() (answer oracleAnswer) {
 	ctx := context.Background()
 	workload := &oracleWorkload{}
 	plane, objects := c.controlPlane(workload)
+	reconcileMachineUpToDateCondition(ctx, plane)
+	for _, machine := range plane.Machines {
+		if !machine.Status.NodeRef.IsDefined() {
+			// Else its Node is looked for in a workload cluster, which there is none of.
+			machine.Spec.ProviderID = ""
+		}
+	}
 	scheme := runtime.NewScheme()
 	_ = clusterv1.AddToScheme(scheme)
 	_ = controlplanev1.AddToScheme(scheme)

@@ -36,7 +36,7 @@ _LOCAL_MODE = "ControlPlaneKubeletLocalMode"
 _LOCAL_MODE_MINORS = range(31, 36)
 
 
-def labels(plane: KubeadmControlPlane, cluster: str) -> dict[str, str]:
+def labels_of(plane: KubeadmControlPlane, cluster: str) -> dict[str, str]:
     """The labels of every object of a machine."""
     return {
         **plane.spec.machine_template.metadata.labels,
@@ -46,7 +46,7 @@ def labels(plane: KubeadmControlPlane, cluster: str) -> dict[str, str]:
     }
 
 
-def annotations(plane: KubeadmControlPlane) -> dict[str, str]:
+def annotations_of(plane: KubeadmControlPlane) -> dict[str, str]:
     """The annotations of every object of a machine."""
     return dict(plane.spec.machine_template.metadata.annotations)
 
@@ -67,7 +67,9 @@ def machine_name(plane: KubeadmControlPlane, cluster: str) -> str:
     return naming.rendered(template, {"cluster": {"name": cluster}, "kubeadmControlPlane": {"name": plane.metadata["name"]}})
 
 
-def machine(plane: KubeadmControlPlane, cluster: str, *, name: str = "", failure_domain: str = "", existing: Machine | None = None) -> Manifest:
+def machine(
+    plane: KubeadmControlPlane, cluster: str, *, name: str = "", failure_domain: str = "", existing: Machine | None = None
+) -> Manifest:
     """A new Machine of this name, or what there is to be of one: its version and references stay as they are."""
     told = {KUBEADM_CONTROL_PLANE_PRE_TERMINATE_HOOK: ""}
     source = plane.metadata if existing is None else existing.metadata
@@ -96,8 +98,8 @@ def machine(plane: KubeadmControlPlane, cluster: str, *, name: str = "", failure
         "metadata": {
             "name": name if existing is None else existing.metadata["name"],
             "namespace": plane.metadata["namespace"],
-            "labels": labels(plane, cluster),
-            "annotations": {**annotations(plane), **told},
+            "labels": labels_of(plane, cluster),
+            "annotations": {**annotations_of(plane), **told},
             "ownerReferences": [owner(plane, controller=True)],
         },
         "spec": manifest(spec),
@@ -127,8 +129,8 @@ def config(plane: KubeadmControlPlane, cluster: str, *, name: str, join: bool) -
         "metadata": {
             "name": name,
             "namespace": plane.metadata["namespace"],
-            "labels": labels(plane, cluster),
-            "annotations": annotations(plane),
+            "labels": labels_of(plane, cluster),
+            "annotations": annotations_of(plane),
             # The Machine becomes its controller.
             "ownerReferences": [owner(plane, controller=False)],
         },
@@ -143,8 +145,8 @@ def infrastructure(plane: KubeadmControlPlane, template: Manifest, cluster: str,
         name=name,
         namespace=plane.metadata["namespace"],
         cluster=cluster,
-        labels=labels(plane, cluster),
-        annotations=annotations(plane),
+        labels=labels_of(plane, cluster),
+        annotations=annotations_of(plane),
         owners=[owner(plane, controller=False)],
     )
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from slipway.fleet.controlplane.decisions.machines import ControlPlane, Member, Remediation
     from slipway.fleet.controlplane.decisions.remediation import Verdict
 
+MEMBER_RETRY = 1.0
+"""The seconds after which a control plane is looked at again when a member of its etcd was removed."""
+
 
 class Nothing(NamedTuple):
     """Everything is as it is wanted."""

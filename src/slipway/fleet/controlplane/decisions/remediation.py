@@ -47,6 +47,11 @@ class Verdict(NamedTuple):
     deprecated_message: str | None = None
     """Where the condition of v1beta1 says it in other letters."""
 
+    @property
+    def older(self) -> str:
+        """The message of the condition of v1beta1."""
+        return self.message if self.deprecated_message is None else self.deprecated_message
+
 
 def judge(plane: ControlPlane) -> Verdict | None:
     """None where no machine waits for us to remediate it, or one that we gave up is being replaced."""
