@@ -191,6 +191,8 @@ def written() -> dict[str, Case]:
         "remediate, a learner is there": plane(
             sick("a"), b, c, members=[*members([a, b, c])[:2], {"id": 3, "name": "node-c", "learner": True}], membersHealthy=False
         ),
+        "remediate, external etcd": plane(sick("a"), b, c, externalEtcd=True, members=[]),
+        "initialized, and no Machine left": plane(replicas=3),
         "remediate, no other API": plane(sick("a"), machine("b", ill=CHECKS[1:2]), machine("c", ill=CHECKS[:1]), membersHealthy=False),
         "remediate, well but for the health check": plane(sick("a", ill=()), b, c),
         "remediate by annotation first": plane(sick("a"), sick("b", ill=(), remediateAsked=True), c, d, e, membersHealthy=False),

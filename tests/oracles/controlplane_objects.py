@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from controlplane_cases import CHECKS, Case, machine, members, plane, sick, starting, three
+from oracles.controlplane_cases import CHECKS, Case, machine, members, plane, sick, starting, three
 
 NOW = "2026-03-01T12:00:00Z"
 GROUP = "infrastructure.cluster.x-k8s.io"
@@ -64,7 +64,7 @@ def template(**metadata: Any) -> Case:
 
 
 GATES = {"ControlPlaneKubeletLocalMode": True}
-JOIN = {"joinConfiguration": {"controlPlane": {}}}
+JOIN: Case = {"joinConfiguration": {"controlPlane": {}}}
 
 
 def drifts() -> dict[str, Case]:
@@ -333,8 +333,8 @@ def statuses() -> dict[str, Case]:
         return machine(name, age, others=others, **changes)
 
     a, b, c, d = (up(name, 900 - place) for place, name in enumerate("abcd"))
-    down = {"others": {**ready, **not_ready}}
-    cases = {
+    down: Case = {"others": {**ready, **not_ready}}
+    return {
         "not initialized": plane(starting("a"), replicas=3, uninitialized=True),
         "nothing": plane(replicas=3, uninitialized=True),
         "nothing, the template is missing": plane(replicas=3, uninitialized=True, templateMissing=True),
@@ -391,7 +391,6 @@ def statuses() -> dict[str, Case]:
         "three of three in other words": three(),
         "four of three": plane(a, b, c, d, replicas=3),
     }
-    return cases
 
 
 def kubeconfigs() -> dict[str, Case]:

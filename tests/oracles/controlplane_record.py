@@ -1,7 +1,7 @@
 """Records what Cluster API's controller of control planes decides, wants and tells; needs Go.
 
-``python tests/oracles/controlplane_record.py`` copies the module, puts tests/oracles/clusterapi_controlplane inside (the code that decides is
-not exported), builds it, asks about the cases and writes the answers to tests/golden/clusterapi/controlplane.
+``python tests/oracles/controlplane_record.py`` copies the module, puts tests/oracles/clusterapi_controlplane inside (the code that decides
+is not exported), builds it, asks about the cases and writes the answers to tests/golden/clusterapi/controlplane.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
 
-import controlplane_cases as cases  # noqa: E402
-import controlplane_objects as objects  # noqa: E402
+from oracles import controlplane_cases as cases  # noqa: E402
+from oracles import controlplane_objects as objects  # noqa: E402
 
 from slipway.lab.programs.cache import cache_root  # noqa: E402
 from slipway.lab.programs.gobuild import CLUSTER_API, module_source  # noqa: E402

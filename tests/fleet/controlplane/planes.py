@@ -6,9 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from slipway.fleet.controlplane.decisions.machines import (
-    ETCD_CHECKS,
-    KUBERNETES_CHECKS,
-    LABELS_AND_TAINTS,
     Check,
     ControlPlane,
     Machine,
@@ -19,7 +16,6 @@ from slipway.fleet.controlplane.decisions.machines import (
 from slipway.fleet.controlplane.decisions.remediation import not_replaced_yet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-WELL = {name: ("True", "") for name in (*KUBERNETES_CHECKS, *ETCD_CHECKS, LABELS_AND_TAINTS)}
 _YOUNG = 20
 
 

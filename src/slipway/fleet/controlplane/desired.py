@@ -130,11 +130,12 @@ def config(plane: KubeadmControlPlane, cluster: str, *, name: str, join: bool) -
             "name": name,
             "namespace": plane.metadata["namespace"],
             "labels": labels_of(plane, cluster),
-            "annotations": annotations_of(plane),
             # The Machine becomes its controller.
             "ownerReferences": [owner(plane, controller=False)],
         },
     }
+    if told := annotations_of(plane):
+        made["metadata"]["annotations"] = told
     spec = manifest(config_spec(plane, join=join))
     return {**made, "spec": spec} if spec else made
 
