@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from slipway.api.cluster.core.machine import Machine as ApiMachine
+from slipway.api.cluster.core.machine import MachineNodeReference, MachineSpec, MachineStatus
+from slipway.api.cluster.meta import Condition
 from slipway.fleet.controlplane.decisions.machines import (
     Check,
     ControlPlane,
@@ -14,6 +17,7 @@ from slipway.fleet.controlplane.decisions.machines import (
     RemediationRules,
 )
 from slipway.fleet.controlplane.decisions.remediation import not_replaced_yet
+from slipway.runtime.objects import timestamp
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _YOUNG = 20
@@ -76,3 +80,29 @@ def plane(case: dict[str, Any]) -> ControlPlane:
         in_progress=not_replaced_yet(remediation(case.get("inProgress")), map(machine, machines)),
         remediation=rules,
     )
+
+
+def api_machine(case: dict[str, Any]) -> ApiMachine:
+    """The Machine as the API has it."""
+    since = timestamp(ago(case.get("since", 0)))
+    said = {name: (status, "Told", message) for name, (status, message) in case.get("checks", {}).items()}
+    said |= {name: tuple(other) for name, other in case.get("others", {}).items()}
+    if case.get("healthChecked") or case.get("unhealthy"):
+        said["HealthCheckSucceeded"] = ("False" if case.get("unhealthy") else "True", "Told", "")
+    if case.get("ours"):
+        said["OwnerRemediated"] = ("False", "WaitingForRemediation", "")
+    conditions = [
+        Condition(type=name, status=status, reason=reason, message=message, last_transition_time=since)
+        for name, (status, reason, message) in said.items()
+    ]
+    deleted = case.get("deletedAgo")
+    metadata = {
+        "name": case["name"],
+        "namespace": "n",
+        "creationTimestamp": timestamp(ago(case["age"])),
+        "labels": {"cluster.x-k8s.io/control-plane": ""},
+        **({} if deleted is None else {"deletionTimestamp": timestamp(ago(deleted))}),
+    }
+    spec = MachineSpec(version=case.get("version", ""), provider_id="" if case.get("noProviderID") else f"host://{case['name']}")
+    status = MachineStatus(conditions=conditions, node_ref=MachineNodeReference(name=case.get("node", "")))
+    return ApiMachine(metadata=metadata, spec=spec, status=status)

@@ -106,6 +106,13 @@ def machine(
     }
 
 
+def parsed(version: str) -> Version:
+    try:
+        return Version.tolerant(version)
+    except ValueError as error:
+        raise OperatorError(f"spec.version of the KubeadmControlPlane cannot be used: {error}") from None
+
+
 def config_spec(plane: KubeadmControlPlane, *, join: bool) -> KubeadmConfigSpec:
     """What a machine boots with: the first one has no use for how to join, the others none for how to begin."""
     spec = deepcopy(plane.spec.kubeadm_config_spec)
@@ -115,7 +122,7 @@ def config_spec(plane: KubeadmControlPlane, *, join: bool) -> KubeadmConfigSpec:
         spec.join_configuration.control_plane = spec.join_configuration.control_plane or JoinControlPlane()
     else:
         spec.join_configuration = JoinConfiguration()
-    version = Version.tolerant(plane.spec.version)
+    version = parsed(plane.spec.version)
     if version.major == 1 and version.minor in _LOCAL_MODE_MINORS:
         gates = spec.cluster_configuration.feature_gates
         spec.cluster_configuration.feature_gates = {_LOCAL_MODE: True, **gates}
