@@ -77,7 +77,7 @@ def plane(case: dict[str, Any]) -> ControlPlane:
         initialized=not case.get("uninitialized"),
         cluster_initialized=not case.get("uninitialized"),
         certificates=not case.get("noCertificates"),
-        in_progress=not_replaced_yet(remediation(case.get("inProgress")), map(machine, machines)),
+        in_progress=not_replaced_yet(remediation(case.get("inProgress")), tuple(map(machine, machines))),
         remediation=rules,
     )
 

@@ -27,12 +27,17 @@ pytestmark = pytest.mark.recorded
 
 ROWS = rows("steps")
 
+NOBODY_LEFT = (
+    "waiting for a person: it has no Machine left that others could join; "
+    "slipway.io/remediate-single-control-plane starts it anew, with no data"
+)
+
 # What differs, with what is done instead and why.
 ON_PURPOSE: dict[str, dict[str, Any]] = {
     # Upstream looks for members of etcd, finds none, and defers for ever.
     "remediate, external etcd": {"step": "remediate", "machine": "a", "retries": 0},
     # Upstream makes a Machine that is told to join, and nobody is there.
-    "initialized, and no Machine left": {"step": "wait", "seconds": 30.0, "blocked": [], "problems": []},
+    "initialized, and no Machine left": {"step": "wait", "seconds": 30.0, "blocked": [NOBODY_LEFT], "problems": []},
 }
 
 

@@ -90,7 +90,7 @@ class Plan(NamedTuple):
 def next_step(plane: ControlPlane, choose: Choose = random.choice) -> Plan:
     """The next step; ``choose`` takes one of several failure domains that are equally good."""
     if any(machine.updating_in_place for machine in plane.machines):
-        return Plan(Wait(("an in-place update of a Machine, which another manager has begun and must end",), DELETION_RETRY))
+        return Plan(_ours("an in-place update of a Machine, which another manager has begun and must end"))
     step = _stray_member(plane) or _see_off(plane)
     if step is not None:
         return Plan(step)
@@ -117,18 +117,16 @@ def _towards_replicas(plane: ControlPlane, choose: Choose) -> Step:
         return _wait(blocked)
     if count == 1:
         # Cluster API stops here too, as it finds nobody to lead etcd.
-        return Wait(("a second Machine: the last one of a control plane is not deleted",))
+        return _ours("a second Machine: the last one of a control plane is not deleted")
     return ScaleDown(leaving.name, tuple(choice.new_leaders(plane, leaving) or ()))
 
 
 def _first(plane: ControlPlane, choose: Choose) -> Step:
     if not plane.initialized and not plane.cluster_initialized:
         return CreateFirst(choice.for_new_machine(plane, choose))
-    if plane.remediate_single and plane.in_progress is not None:
+    if plane.remediate_single:
         return StartAnew()
-    return Wait(
-        ("a person: the control plane was initialized and has no Machine left, and none can join what is not there",), DELETION_RETRY
-    )
+    return _ours(f"a person: it has no Machine left that others could join; {remediation.SINGLE_ANNOTATION} starts it anew, with no data")
 
 
 def _see_off(plane: ControlPlane) -> Step | None:
@@ -180,6 +178,11 @@ def _stray_member(plane: ControlPlane) -> Step | None:
 def _minor(version: str) -> tuple[int, int]:
     parsed = Version.tolerant(version)
     return parsed.major, parsed.minor
+
+
+def _ours(reason: str) -> Wait:
+    """What nobody else waits for is told in the conditions."""
+    return Wait((reason,), DELETION_RETRY, Blocked(others=(reason,)))
 
 
 def _wait(blocked: Blocked) -> Wait:

@@ -22,6 +22,8 @@ class Blocked(NamedTuple):
     components: bool = False
     etcd: bool = False
     problems: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """What Cluster API does not wait for."""
 
     @property
     def messages(self) -> list[str]:
@@ -32,7 +34,7 @@ class Blocked(NamedTuple):
             "waiting for control plane components to become healthy": self.components,
             "waiting for etcd cluster to become healthy": self.etcd,
         }
-        return [message for message, holds in known.items() if holds]
+        return [*(message for message, holds in known.items() if holds), *(f"waiting for {other}" for other in self.others)]
 
     @property
     def retry(self) -> float:

@@ -18,7 +18,7 @@ from slipway.fleet.controlplane.decisions.machines import Remediation
 from slipway.fleet.controlplane.decisions.quorum import etcd_survives, one_api_survives
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from slipway.fleet.controlplane.decisions.machines import ControlPlane, Machine
 
@@ -59,20 +59,26 @@ def judge(plane: ControlPlane) -> Verdict | None:
     if not waiting:
         return None
     machine = choice.worst(waiting, manages_etcd=plane.manages_etcd)
-    if machine.deleting or plane.in_progress is not None:
+    if plane.in_progress is not None:
+        # Whoever wrote it down may have been killed before the deletion.
+        machine = next((one for one in waiting if one.name == plane.in_progress.machine and not one.deleting), machine)
+        if machine.name != plane.in_progress.machine:
+            return None
+    if machine.deleting:
         return None
-    started, refused = retry(plane, machine)
+    started, refused = (plane.in_progress, None) if plane.in_progress is not None else retry(plane, machine)
     if refused is not None:
         return refused
     refused = _unsafe(plane, machine) if plane.initialized else None
     return refused or Verdict(machine.name, DELETING, "Machine is deleting", started, "")
 
 
-def not_replaced_yet(started: Remediation | None, machines: Iterable[Machine]) -> Remediation | None:
-    """The remediation, unless a machine is younger: whoever made that one was killed before it could be written down."""
-    if started is None or any(started.time is None or machine.created > started.time for machine in machines):
+def not_replaced_yet(started: Remediation | None, machines: Sequence[Machine]) -> Remediation | None:
+    """The remediation that was written down, unless it is over: a machine is younger, or the sick one recovered before it was deleted."""
+    if started is None or started.time is None or any(machine.created > started.time for machine in machines):
         return None
-    return started
+    sick = next((machine for machine in machines if machine.name == started.machine), None)
+    return None if sick is not None and not sick.deleting and not sick.ours_to_remediate else started
 
 
 def retry(plane: ControlPlane, machine: Machine) -> tuple[Remediation, Verdict | None]:

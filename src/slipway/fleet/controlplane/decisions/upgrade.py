@@ -7,6 +7,7 @@ the whole control plane is at the one before and well, so whoever is killed and 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from slipway.fleet.controlplane.decisions.machines import ControlPlane
 
-MULTI_STEP_ANNOTATION = "slipway.io/multi-step-upgrade"
-TARGET_ANNOTATION = "slipway.io/upgrade-target"
+CONDITION = "slipway.io/MultiStepUpgrade"
+"""Whether an upgrade over several minor versions is on its way, where it is, and what its next step waits for."""
 
 # A kubelet may be so many minor versions older than the API server (Kubernetes' version skew policy).
 _KUBELET_SKEW = 3
@@ -30,7 +31,10 @@ def next_version(current: str, target: str) -> str:
 
     On the way it is the newest patch of the minor that is known, as the first ones have the most mistakes.
     """
-    at, to = Version.tolerant(current), Version.tolerant(target)
+    try:
+        at, to = Version.tolerant(current), Version.tolerant(target)
+    except ValueError as error:
+        raise OperatorError(f"the way from {current} to {target} cannot be found: {error}") from None
     if to < at:
         raise OperatorError(f"the version {target} to upgrade to is older than {current}: a control plane cannot be downgraded")
     if to.major != at.major:
@@ -56,7 +60,15 @@ def wait_for(plane: ControlPlane, following: str, kubelets: Iterable[str]) -> st
     if ill:
         return f"the Machines {', '.join(ill)} to be healthy at {plane.version}"
     limit = Version.tolerant(following).minor - _KUBELET_SKEW
-    old = sorted({version for version in kubelets if Version.tolerant(version).minor < limit})
+    old = sorted({version for version in kubelets if _minor(version) < limit})
     if old:
         return f"Machines at {', '.join(old)} to be upgraded: no kubelet may be more than {_KUBELET_SKEW} minor versions behind {following}"
     return ""
+
+
+def _minor(version: str) -> float:
+    try:
+        return Version.tolerant(version).minor
+    except ValueError:
+        # What is no version cannot be waited for.
+        return math.inf
