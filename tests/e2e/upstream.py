@@ -25,6 +25,7 @@ from support.ports import free_port
 from support.waiting import eventually_blocking
 
 from slipway.api.cluster import crds
+from slipway.api.cluster.kinds import BOOTSTRAP_GROUP
 from slipway.credentials import keys, x509
 from slipway.credentials.profile import SERVER_AUTH, Profile
 from slipway.lab.management import plane as management
@@ -143,7 +144,7 @@ class Plane:
         folders = _BASES if bootstrap == "upstream" else _BASES[:-1]
         found = [yaml.safe_load(path.read_text()) for folder in folders for path in sorted((source / folder).glob("*.yaml"))]
         if bootstrap != "upstream":
-            found += crds.crds()
+            found += [crd for crd in crds.crds() if crd["spec"]["group"] == BOOTSTRAP_GROUP]
         for crd in [*found, *infrastructure_crds()]:
             crd["metadata"].setdefault("labels", {}).update(CONTRACT)
             crd["metadata"].pop("creationTimestamp", None)

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from slipway.api.cluster import bootstrap, bootstrap_v1beta1
-from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION
+from slipway.api.cluster.bootstrap import config, v1beta1
+from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION
 from slipway.api.cluster.conversion import convert
 from slipway.api.machinery.errors import OperatorError
 
 _OBJECTS = Path(__file__).parents[1] / "golden/clusterapi/conversion/objects.json"
-_VERSIONS = (bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION)
+_VERSIONS = (v1beta1.API_VERSION, config.API_VERSION)
 _KINDS = ("KubeadmConfig", "KubeadmConfigTemplate")
 
 

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slipway.api.cluster.core import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.cluster.kinds import SECRET
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.errors import AlreadyExistsError

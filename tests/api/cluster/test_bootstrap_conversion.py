@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from slipway.api.cluster import bootstrap, bootstrap_v1beta1
-from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION, ConversionError
+from slipway.api.cluster.bootstrap import config, v1beta1
+from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION, ConversionError
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.meta import decode, manifest
 from slipway.api.machinery.patches.jsonpatch import merge
@@ -18,7 +18,7 @@ from slipway.api.machinery.patches.jsonpatch import merge
 pytestmark = pytest.mark.recorded
 
 GOLDEN = Path(__file__).parents[2] / "golden/clusterapi/conversion"
-V1BETA1, V1BETA2 = bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION
+V1BETA1, V1BETA2 = v1beta1.API_VERSION, config.API_VERSION
 
 CASES: list[dict[str, Any]] = json.loads((GOLDEN / "objects.json").read_text())
 RANDOM: list[dict[str, Any]] = json.loads((GOLDEN / "random.json").read_text())
@@ -127,7 +127,7 @@ def test_what_a_client_of_v1beta1_changes_is_kept_beside_what_it_cannot_say(case
 
 def printed(content: dict[str, Any]) -> dict[str, Any]:
     """The object as its type prints it: what a conversion can give back at most."""
-    types: dict[str, Any] = {"KubeadmConfig": bootstrap.KubeadmConfig, "KubeadmConfigTemplate": bootstrap.KubeadmConfigTemplate}
+    types: dict[str, Any] = {"KubeadmConfig": config.KubeadmConfig, "KubeadmConfigTemplate": config.KubeadmConfigTemplate}
     return comparable(manifest(decode(without_nulls(content), types[content["kind"]])))
 
 

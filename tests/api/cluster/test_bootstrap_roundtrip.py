@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slipway.api.cluster import bootstrap, bootstrap_v1beta1
-from slipway.api.cluster.bootstrap_conversion import DATA_ANNOTATION
+from slipway.api.cluster.bootstrap import config, v1beta1
+from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.meta import decode, manifest
 from slipway.api.machinery.openapi import schema_of
 
-V1BETA1, V1BETA2 = bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION
+V1BETA1, V1BETA2 = v1beta1.API_VERSION, config.API_VERSION
 
 DURATIONS = st.sampled_from(["0s", "1s", "1m30s", "24h0m0s"])
 TEXTS = st.text(alphabet="ab/<é ", max_size=3)
@@ -75,22 +75,22 @@ def without_type(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-CONFIGS_OF_V1BETA2 = objects("KubeadmConfig", V1BETA2, schema_of(bootstrap.KubeadmConfig))
-TEMPLATES_OF_V1BETA2 = objects("KubeadmConfigTemplate", V1BETA2, schema_of(bootstrap.KubeadmConfigTemplate))
-CONFIGS_OF_V1BETA1 = objects("KubeadmConfig", V1BETA1, schema_of(bootstrap_v1beta1.KubeadmConfig))
+CONFIGS_OF_V1BETA2 = objects("KubeadmConfig", V1BETA2, schema_of(config.KubeadmConfig))
+TEMPLATES_OF_V1BETA2 = objects("KubeadmConfigTemplate", V1BETA2, schema_of(config.KubeadmConfigTemplate))
+CONFIGS_OF_V1BETA1 = objects("KubeadmConfig", V1BETA1, schema_of(v1beta1.KubeadmConfig))
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @SLOW
 @given(CONFIGS_OF_V1BETA2)
 def test_a_config_of_v1beta2_comes_back_as_it_was(content: dict[str, Any]) -> None:
-    assert convert(convert(content, V1BETA1), V1BETA2) == manifest(decode(content, bootstrap.KubeadmConfig))
+    assert convert(convert(content, V1BETA1), V1BETA2) == manifest(decode(content, config.KubeadmConfig))
 
 
 @SLOW
 @given(TEMPLATES_OF_V1BETA2)
 def test_a_template_of_v1beta2_comes_back_as_it_was(content: dict[str, Any]) -> None:
-    assert convert(convert(content, V1BETA1), V1BETA2) == manifest(decode(content, bootstrap.KubeadmConfigTemplate))
+    assert convert(convert(content, V1BETA1), V1BETA2) == manifest(decode(content, config.KubeadmConfigTemplate))
 
 
 @SLOW

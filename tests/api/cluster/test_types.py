@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from slipway.api.cluster.bootstrap import File, KubeadmConfig, KubeadmConfigSpec
-from slipway.api.cluster.core import APIEndpoint, Cluster, ControlPlane, Machine, MachinePool, NetworkRanges
-from slipway.api.cluster.kubeadm_node import JoinControlPlane
+from slipway.api.cluster.bootstrap.config import File, KubeadmConfig, KubeadmConfigSpec
+from slipway.api.cluster.bootstrap.kubeadm_node import JoinControlPlane
+from slipway.api.cluster.core.cluster import APIEndpoint, Cluster, NetworkRanges
+from slipway.api.cluster.core.controlplane import ControlPlane
+from slipway.api.cluster.core.machine import Machine
+from slipway.api.cluster.core.machinepool import MachinePool
 from slipway.api.cluster.meta import Condition, decode, manifest
 from slipway.api.machinery.openapi import schema_of
 
@@ -32,14 +35,13 @@ def paths(schema: dict[str, Any], path: str = "") -> dict[str, str]:
     return out
 
 
-@pytest.mark.parametrize(("upstream", "ours"), [(each.__name__, each) for each in (Cluster, Machine, MachinePool)])
-def test_every_field_that_is_read_is_there_in_upstreams_kind(upstream: str, ours: type[Any]) -> None:
-    read = paths(schema_of(ours))
+def test_every_field_of_a_machine_pool_that_is_read_is_there_in_upstreams_kind() -> None:
+    read = paths(schema_of(MachinePool))
     assert len(read) > 25
-    assert {path: READ_KINDS[upstream].get(path) for path in read} == read
+    assert {path: READ_KINDS["MachinePool"].get(path) for path in read} == read
 
 
-def test_a_control_plane_has_a_version() -> None:
+def test_every_field_of_a_control_plane_that_is_read_is_there_in_upstreams_kind() -> None:
     read = paths(schema_of(ControlPlane))
     assert {path: READ_KINDS["KubeadmControlPlane"].get(path) for path in read} == read
 

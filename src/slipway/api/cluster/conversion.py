@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.api.cluster import bootstrap_conversion
-from slipway.api.cluster.bootstrap_conversion import ConversionError
+from slipway.api.cluster.bootstrap import conversion as bootstrap_conversion
+from slipway.api.cluster.bootstrap.conversion import ConversionError
 from slipway.api.cluster.kinds import BOOTSTRAP_GROUP
 
 if TYPE_CHECKING:

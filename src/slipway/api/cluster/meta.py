@@ -26,6 +26,10 @@ Int32 = Annotated[int, schema(format="int32")]
 Int64 = Annotated[int, schema(format="int64")]
 Time = Annotated[str, schema(format="date-time")]
 Bytes = Annotated[str, schema(format="byte")]
+Text256 = Annotated[str, length(1, 256)]
+Text512 = Annotated[str, length(1, 512)]
+DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+CONDITION_TYPE = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 # The server knows the schema of metadata itself.
 ObjectMetadata = Annotated[dict[str, Any], msgspec.Meta(extra={"schema": {"type": "object"}})]
 
@@ -90,17 +94,18 @@ class ObjectMeta(Type):
     """Annotations of the objects that are made, for tools that keep data of their own."""
 
 
+class TemplateMeta(ObjectMeta):
+    """The metadata that a template gives to the objects made from it; in v1beta1 it may be empty."""
+
+    openapi: ClassVar[Mapping[str, Any]] = {}
+
+
 class Condition(Type):
     """One aspect of the state of an object, as metav1.Condition."""
 
     always_printed = frozenset({"type", "status", "last_transition_time", "reason", "message"})
 
-    type: Annotated[
-        str,
-        length(None, 316),
-        pattern(r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"),
-        REQUIRED,
-    ] = ""
+    type: Annotated[str, length(None, 316), pattern(CONDITION_TYPE), REQUIRED] = ""
     """The name of the condition, in CamelCase or as domain/CamelCase."""
     status: Annotated[str, one_of("True", "False", "Unknown"), REQUIRED] = ""
     """True, False or Unknown."""
@@ -138,22 +143,64 @@ class ContractVersionedObjectReference(Type):
 
     kind: Annotated[str, length(1, 63), pattern(r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$"), REQUIRED] = ""
     """The kind of the object."""
-    name: Annotated[str, length(1, 253), pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"), REQUIRED] = ""
+    name: Annotated[str, length(1, 253), pattern(DNS_SUBDOMAIN), REQUIRED] = ""
     """The name of the object."""
-    api_group: Annotated[str, length(1, 253), pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"), REQUIRED] = ""
+    api_group: Annotated[str, length(1, 253), pattern(DNS_SUBDOMAIN), REQUIRED] = ""
     """The API group of the object, without a version."""
 
 
 class ObjectReference(Type):
     """A reference with its version, as core v1 has it."""
 
+    openapi: ClassVar[Mapping[str, Any]] = {"x-kubernetes-map-type": "atomic"}
+
     api_version: str = ""
+    """The group and version of the object."""
     kind: str = ""
+    """The kind of the object."""
     namespace: str = ""
+    """The namespace of the object."""
     name: str = ""
+    """The name of the object."""
     uid: str = ""
+    """The object's identity, which no other object ever has."""
     resource_version: str = ""
+    """The version of the object's content that is meant."""
     field_path: str = ""
+    """The part of the object that is meant, where it is not the whole."""
+
+
+class LabelSelectorRequirement(Type):
+    """What a label must be."""
+
+    always_printed = frozenset({"key", "operator"})
+
+    key: Annotated[str, REQUIRED] = ""
+    """The key of the label."""
+    operator: Annotated[str, REQUIRED] = ""
+    """In, NotIn, Exists or DoesNotExist."""
+    values: Annotated[list[str], items(None, None, atomic=True)] = msgspec.field(default_factory=list)
+    """The values that In and NotIn mean; the others have none."""
+
+
+class LabelSelector(Type):
+    """Objects by their labels, as metav1.LabelSelector: all of it must fit, and what is empty fits every object."""
+
+    openapi: ClassVar[Mapping[str, Any]] = {"x-kubernetes-map-type": "atomic"}
+
+    match_labels: dict[str, str] = msgspec.field(default_factory=dict)
+    """Labels that the object has."""
+    match_expressions: Annotated[list[LabelSelectorRequirement], items(None, None, atomic=True)] = msgspec.field(default_factory=list)
+    """What other labels must be."""
+
+
+class StatusVersion(Type):
+    """A Kubernetes version, and how many Machines have it."""
+
+    version: Annotated[Text256, REQUIRED] = ""
+    """The Kubernetes version."""
+    replicas: Annotated[Int32, at_least(1)] = 0
+    """How many Machines have it."""
 
 
 CONDITIONS = items(None, 32, keys=("type",))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.cluster.core import CLUSTER_NAME_LABEL
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.facts import cluster_reference
 from slipway.kube.errors import AlreadyExistsError, ConflictError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.api.cluster.core import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.cluster.kinds import KUBEADM_CONFIG
+from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap import version
 from slipway.fleet.bootstrap.data.discovery import EndpointUnknownError

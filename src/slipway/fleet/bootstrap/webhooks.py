@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.cluster.bootstrap import IGNITION, KubeadmConfig, KubeadmConfigTemplate
+from slipway.api.cluster.bootstrap.config import IGNITION, KubeadmConfig, KubeadmConfigTemplate
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
 from slipway.api.cluster.meta import ObjectMeta, decode, manifest
 from slipway.api.machinery.errors import OperatorError
@@ -26,7 +26,7 @@ from slipway.runtime.webhook.admission import Defaulter, Problem, Validator, Ver
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from slipway.api.cluster.bootstrap import File, FileSource, KubeadmConfigSpec, PasswdSource
+    from slipway.api.cluster.bootstrap.config import File, FileSource, KubeadmConfigSpec, PasswdSource
     from slipway.api.cluster.meta import Type
     from slipway.api.machinery.objects import Manifest
     from slipway.runtime.webhook.admission import AdmissionRequest

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.api.cluster import core
+from slipway.api.cluster import names
+from slipway.api.cluster.core.cluster import Cluster
+from slipway.api.cluster.core.machine import Machine
+from slipway.api.cluster.core.machinepool import MachinePool
 from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_POOL
 from slipway.api.machinery.errors import OperatorError
 
@@ -99,11 +102,11 @@ def read(found: Object, into: type[T]) -> T:
 def owner_from(found: Object) -> Owner:
     """The facts of a Machine or a MachinePool."""
     if found.kind == MACHINE:
-        machine = read(found, core.Machine)
+        machine = read(found, Machine)
         spec, cluster_name, initialization = machine.spec, machine.spec.cluster_name, machine.status.initialization
         joined = bool(machine.status.node_ref.name)
     else:
-        pool = read(found, core.MachinePool)
+        pool = read(found, MachinePool)
         spec, cluster_name, initialization = pool.spec.template.spec, pool.spec.cluster_name, pool.status.initialization
         joined = len(pool.status.node_refs) == (1 if pool.spec.replicas is None else pool.spec.replicas)
     return Owner(
@@ -113,7 +116,7 @@ def owner_from(found: Object) -> Owner:
         cluster_name=cluster_name,
         version=spec.version,
         data_secret_name=spec.bootstrap.data_secret_name or "",
-        control_plane=found.kind == MACHINE and core.CONTROL_PLANE_LABEL in found.metadata.labels,
+        control_plane=found.kind == MACHINE and names.CONTROL_PLANE_LABEL in found.metadata.labels,
         joined=joined,
         provisioned=initialization.infrastructure_provisioned is True,
         config_ref=spec.bootstrap.config_ref if spec.bootstrap.config_ref.name else None,
@@ -121,9 +124,9 @@ def owner_from(found: Object) -> Owner:
 
 
 def cluster_from(found: Object) -> ClusterFacts:
-    cluster = read(found, core.Cluster)
+    cluster = read(found, Cluster)
     spec, network, endpoint = cluster.spec, cluster.spec.cluster_network, cluster.spec.control_plane_endpoint
-    initialized = core.CONTROL_PLANE_INITIALIZED_CONDITION
+    initialized = names.CONTROL_PLANE_INITIALIZED_CONDITION
     return ClusterFacts(
         namespace=found.namespace,
         name=found.name,
@@ -145,8 +148,8 @@ def paused_by(cluster: ClusterFacts | None, manifest: Manifest) -> list[str]:
     causes = []
     if cluster is not None and cluster.paused:
         causes.append("Cluster spec.paused is set to true")
-    if core.PAUSED_ANNOTATION in (manifest["metadata"].get("annotations") or {}):
-        causes.append(f"{manifest.get('kind') or 'Object'} has the {core.PAUSED_ANNOTATION} annotation")
+    if names.PAUSED_ANNOTATION in (manifest["metadata"].get("annotations") or {}):
+        causes.append(f"{manifest.get('kind') or 'Object'} has the {names.PAUSED_ANNOTATION} annotation")
     return causes
 
 

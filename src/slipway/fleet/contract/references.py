@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from slipway.api.cluster.core import CLUSTER_NAME_LABEL
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, Kind
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.facts import cluster_from
 from slipway.kube.errors import NotFoundError

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slipway.api.cluster.core import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.cluster.kinds import SECRET
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import AlreadyExistsError

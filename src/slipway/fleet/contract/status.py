@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 
-from slipway.api.cluster.core import PAUSED_CONDITION
+from slipway.api.cluster.names import PAUSED_CONDITION
 from slipway.fleet.contract import conditions
 from slipway.fleet.contract.conditions import FALSE, TRUE, Condition, ConditionStatus, Reasons
 from slipway.runtime.objects import timestamp

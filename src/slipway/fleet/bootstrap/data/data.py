@@ -10,8 +10,8 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slipway.api.cluster.core import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.cluster.kinds import KUBEADM_CONFIG
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL, SECRET_TYPE
 from slipway.api.machinery.errors import ConfigurationError
 from slipway.api.machinery.version import Version
 from slipway.api.machinery.yaml.goyaml import dump

@@ -15,7 +15,7 @@ from functools import lru_cache
 from time import monotonic
 from typing import Any
 
-from slipway.api.cluster.bootstrap import GO_TEMPLATE, TEMPLATE
+from slipway.api.cluster.bootstrap.config import GO_TEMPLATE, TEMPLATE
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.fieldpath import quoted
 from slipway.api.machinery.gotemplate import Template, TemplateError

@@ -1,4 +1,4 @@
-"""The parts of a KubeadmConfig v1beta1 that become kubeadm's own configuration (see ``bootstrap_v1beta1``)."""
+"""The parts of a KubeadmConfig v1beta1 that become kubeadm's own configuration (see ``v1beta1``)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import field
 
-from slipway.api.cluster import kubeadm_cluster, kubeadm_node
-from slipway.api.cluster.kubeadm_cluster import EnvVar, Text256, Text512
-from slipway.api.cluster.kubeadm_node import Taint
-from slipway.api.cluster.meta import Bytes, Int32, Time, Type
+from slipway.api.cluster.bootstrap import kubeadm_cluster, kubeadm_node
+from slipway.api.cluster.bootstrap.kubeadm_cluster import EnvVar
+from slipway.api.cluster.bootstrap.kubeadm_node import Taint
+from slipway.api.cluster.meta import Bytes, Int32, Text256, Text512, Time, Type
 from slipway.api.machinery.openapi import REQUIRED, between, items, length, one_of
 
 if TYPE_CHECKING:

@@ -9,14 +9,12 @@ from typing import Annotated
 
 from msgspec import field
 
-from slipway.api.cluster.meta import NOT_EMPTY, Int32, Type
+from slipway.api.cluster.meta import NOT_EMPTY, Int32, Text256, Text512, Type
 from slipway.api.machinery.openapi import QUANTITY_PATTERN, REQUIRED, between, default, items, length, one_of, pattern, rule, rules
 
 # What environment variables refer to is taken whole by server-side apply.
 _WHOLE = {"x-kubernetes-map-type": "atomic"}
 
-Text256 = Annotated[str, length(1, 256)]
-Text512 = Annotated[str, length(1, 512)]
 AlternativeNames = Annotated[list[Annotated[str, length(1, 253)]], items(1, 100, atomic=True)]
 ENCRYPTION_ALGORITHMS = ("ECDSA-P256", "ECDSA-P384", "RSA-2048", "RSA-3072", "RSA-4096")
 

@@ -10,10 +10,20 @@ from typing import Annotated
 
 from msgspec import field
 
-from slipway.api.cluster import bootstrap as v1beta2
-from slipway.api.cluster.kubeadm_cluster import Text256, Text512
-from slipway.api.cluster.kubeadm_v1beta1 import ANY, ClusterConfiguration, InitConfiguration, JoinConfiguration
-from slipway.api.cluster.meta import CONDITIONS, Condition, DeprecatedCondition, Int32, Int64, ObjectMeta, ObjectMetadata, Type
+from slipway.api.cluster.bootstrap import config as v1beta2
+from slipway.api.cluster.bootstrap.kubeadm_v1beta1 import ANY, ClusterConfiguration, InitConfiguration, JoinConfiguration
+from slipway.api.cluster.meta import (
+    CONDITIONS,
+    Condition,
+    DeprecatedCondition,
+    Int32,
+    Int64,
+    ObjectMetadata,
+    TemplateMeta,
+    Text256,
+    Text512,
+    Type,
+)
 from slipway.api.machinery.openapi import REQUIRED, items, length, one_of
 
 API_VERSION = "bootstrap.cluster.x-k8s.io/v1beta1"
@@ -241,12 +251,6 @@ class KubeadmConfig(Type):
     """What the host becomes a node with."""
     status: KubeadmConfigStatus = field(default_factory=KubeadmConfigStatus)
     """What the controller has observed and done."""
-
-
-class TemplateMeta(ObjectMeta):
-    """The metadata that a template gives to the objects made from it."""
-
-    openapi = ANY
 
 
 class KubeadmConfigTemplateResource(Type):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import field
 
-from slipway.api.cluster.kubeadm_cluster import UNIQUE_NAMES, Arg, Text256, Text512
-from slipway.api.cluster.meta import NOT_EMPTY, Bytes, Int32, Time, Type
+from slipway.api.cluster.bootstrap.kubeadm_cluster import UNIQUE_NAMES, Arg
+from slipway.api.cluster.meta import NOT_EMPTY, Bytes, Int32, Text256, Text512, Time, Type
 from slipway.api.machinery.openapi import REQUIRED, at_least, items, length, one_of, rule, rules
 
 SkippedPhases = Annotated[list[Text256], items(1, 50, atomic=True)]

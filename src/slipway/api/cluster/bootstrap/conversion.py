@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.api.cluster import bootstrap, bootstrap_v1beta1
+from slipway.api.cluster.bootstrap import config, v1beta1
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE
 from slipway.api.cluster.meta import Type, manifest
 from slipway.api.machinery.duration import Duration
@@ -40,13 +40,13 @@ def convert(content: Manifest, api_version: str) -> Manifest:
     """An object in the wanted version, as a conversion webhook answers.  What is given stays as it is."""
     had = content.get("apiVersion", "")
     ways = {
-        (bootstrap_v1beta1.API_VERSION, bootstrap.API_VERSION): to_v1beta2,
-        (bootstrap.API_VERSION, bootstrap_v1beta1.API_VERSION): to_v1beta1,
+        (v1beta1.API_VERSION, config.API_VERSION): to_v1beta2,
+        (config.API_VERSION, v1beta1.API_VERSION): to_v1beta1,
     }
     if content.get("kind") not in _KINDS or not (had == api_version or (had, api_version) in ways):
         raise ConversionError(
             f"{content.get('kind')} {had} cannot be converted to {api_version}: only {' and '.join(_KINDS)} can, "
-            f"between {bootstrap_v1beta1.API_VERSION} and {bootstrap.API_VERSION}"
+            f"between {v1beta1.API_VERSION} and {config.API_VERSION}"
         )
     return deepcopy(content) if had == api_version else ways[had, api_version](_without_nulls(content))
 
@@ -61,7 +61,7 @@ def _without_nulls(value: Any) -> Any:
 def to_v1beta2(content: Manifest) -> Manifest:
     """An object of v1beta1 in v1beta2."""
     metadata, restored = _take_data(content)
-    out: Manifest = {"apiVersion": bootstrap.API_VERSION, "kind": content["kind"], "metadata": metadata}
+    out: Manifest = {"apiVersion": config.API_VERSION, "kind": content["kind"], "metadata": metadata}
     if content["kind"] == KUBEADM_CONFIG.kind:
         spec = _spec_to_v1beta2(content.get("spec") or {}, None if restored is None else restored.get("spec") or {})
         status = _status_to_v1beta2(content.get("status") or {}, None if restored is None else restored.get("status") or {})
@@ -70,20 +70,20 @@ def to_v1beta2(content: Manifest) -> Manifest:
     restored_spec = None if restored is None else _at(restored, "spec", "template", "spec") or {}
     spec = _spec_to_v1beta2(template.get("spec") or {}, restored_spec)
     template = {"metadata": template.get("metadata") or {}, "spec": spec}
-    return out | _new({"spec": {"template": template}}, bootstrap.KubeadmConfigTemplate)
+    return out | _new({"spec": {"template": template}}, config.KubeadmConfigTemplate)
 
 
 def to_v1beta1(content: Manifest) -> Manifest:
     """An object of v1beta2 in v1beta1, with its whole v1beta2 form in an annotation."""
     types: dict[str, type[Type]] = {
-        KUBEADM_CONFIG.kind: bootstrap.KubeadmConfig,
-        KUBEADM_CONFIG_TEMPLATE.kind: bootstrap.KubeadmConfigTemplate,
+        KUBEADM_CONFIG.kind: config.KubeadmConfig,
+        KUBEADM_CONFIG_TEMPLATE.kind: config.KubeadmConfigTemplate,
     }
     hub = _new({key: content[key] for key in ("spec", "status") if content.get(key)}, types[content["kind"]])
-    data = {"kind": content["kind"], "apiVersion": bootstrap.API_VERSION} | hub
+    data = {"kind": content["kind"], "apiVersion": config.API_VERSION} | hub
     metadata = _metadata(content)
     metadata["annotations"] = (metadata.get("annotations") or {}) | {DATA_ANNOTATION: msgspec.json.encode(data).decode()}
-    out: Manifest = {"apiVersion": bootstrap_v1beta1.API_VERSION, "kind": content["kind"], "metadata": metadata}
+    out: Manifest = {"apiVersion": v1beta1.API_VERSION, "kind": content["kind"], "metadata": metadata}
     if content["kind"] == KUBEADM_CONFIG.kind:
         return out | {"spec": _spec_to_v1beta1(hub.get("spec", {})), "status": _status_to_v1beta1(hub.get("status", {}))}
     template = hub.get("spec", {}).get("template", {})
@@ -124,7 +124,7 @@ def _new(content: Manifest, into: type[Type]) -> Manifest:
     try:
         return manifest(msgspec.convert(content, into))
     except msgspec.ValidationError as error:
-        raise ConversionError(f"not a valid {into.__name__} of {bootstrap.API_VERSION}: {error}") from error
+        raise ConversionError(f"not a valid {into.__name__} of {config.API_VERSION}: {error}") from error
 
 
 def _old(content: Manifest, into: type[Type]) -> Manifest:
@@ -132,7 +132,7 @@ def _old(content: Manifest, into: type[Type]) -> Manifest:
     try:
         return encode(msgspec.convert(content, into))
     except msgspec.ValidationError as error:
-        raise ConversionError(f"not a valid {into.__name__} of {bootstrap_v1beta1.API_VERSION}: {error}") from error
+        raise ConversionError(f"not a valid {into.__name__} of {v1beta1.API_VERSION}: {error}") from error
 
 
 def _spec_to_v1beta1(spec: Manifest) -> Manifest:
@@ -153,13 +153,13 @@ def _spec_to_v1beta1(spec: Manifest) -> Manifest:
         # What had nothing but timeouts is gone; an empty controlPlane is not nothing.
         if configuration in out and not out[configuration]:
             del out[configuration]
-    return _old(out, bootstrap_v1beta1.KubeadmConfigSpec)
+    return _old(out, v1beta1.KubeadmConfigSpec)
 
 
 def _spec_to_v1beta2(spec: Manifest, restored: Manifest | None) -> Manifest:
     """``restored`` is None where there was no annotation."""
-    given = _old(spec, bootstrap_v1beta1.KubeadmConfigSpec)
-    before = _new(restored or {}, bootstrap.KubeadmConfigSpec)
+    given = _old(spec, v1beta1.KubeadmConfigSpec)
+    before = _new(restored or {}, config.KubeadmConfigSpec)
     if restored is not None and _spec_to_v1beta1(before) == given:
         return before
     out = deepcopy(given)
@@ -178,7 +178,7 @@ def _spec_to_v1beta2(spec: Manifest, restored: Manifest | None) -> Manifest:
         if timeouts:
             _within(out, configuration)["timeouts"] = deepcopy(timeouts)
     _timeouts_to_v1beta2(given, out)
-    return _new(out, bootstrap.KubeadmConfigSpec)
+    return _new(out, config.KubeadmConfigSpec)
 
 
 def _timeouts_to_v1beta2(spec: Manifest, out: Manifest) -> None:
@@ -252,13 +252,13 @@ def _status_to_v1beta1(status: Manifest) -> Manifest:
         out["dataSecretName"] = status["dataSecretName"]
     if status.get("conditions"):
         out["v1beta2"] = {"conditions": status["conditions"]}
-    return _old(out, bootstrap_v1beta1.KubeadmConfigStatus)
+    return _old(out, v1beta1.KubeadmConfigStatus)
 
 
 def _status_to_v1beta2(status: Manifest, restored: Manifest | None) -> Manifest:
     """``restored`` is None where there was no annotation."""
-    given = _old(status, bootstrap_v1beta1.KubeadmConfigStatus)
-    before = _new(restored or {}, bootstrap.KubeadmConfigStatus)
+    given = _old(status, v1beta1.KubeadmConfigStatus)
+    before = _new(restored or {}, config.KubeadmConfigStatus)
     if restored is not None and _status_to_v1beta1(before) == given:
         return before
     created: bool | None = True if given["ready"] else None
@@ -271,7 +271,7 @@ def _status_to_v1beta2(status: Manifest, restored: Manifest | None) -> Manifest:
         "observedGeneration": given.get("observedGeneration", 0),
         "deprecated": {"v1beta1": {key: given[key] for key in ("conditions", "failureReason", "failureMessage") if key in given}},
     }
-    return _new(out, bootstrap.KubeadmConfigStatus)
+    return _new(out, config.KubeadmConfigStatus)
 
 
 def _at(content: Manifest, *path: str) -> Manifest | None:
@@ -315,6 +315,6 @@ def _seconds(text: str) -> int:
     try:
         duration = Duration.parse(text)
     except ValueError as error:
-        raise ConversionError(f"a duration of {bootstrap_v1beta1.API_VERSION} cannot be read: {error}") from error
+        raise ConversionError(f"a duration of {v1beta1.API_VERSION} cannot be read: {error}") from error
     whole = abs(duration) // _SECOND
     return min(whole, _MOST_SECONDS) if duration >= 0 else -whole

@@ -6,9 +6,21 @@ from typing import Annotated
 
 from msgspec import field
 
-from slipway.api.cluster.kubeadm_cluster import ClusterConfiguration, Text256, Text512
-from slipway.api.cluster.kubeadm_node import InitConfiguration, JoinConfiguration
-from slipway.api.cluster.meta import CONDITIONS, NOT_EMPTY, Condition, DeprecatedCondition, Int32, Int64, ObjectMeta, ObjectMetadata, Type
+from slipway.api.cluster.bootstrap.kubeadm_cluster import ClusterConfiguration
+from slipway.api.cluster.bootstrap.kubeadm_node import InitConfiguration, JoinConfiguration
+from slipway.api.cluster.meta import (
+    CONDITIONS,
+    NOT_EMPTY,
+    Condition,
+    DeprecatedCondition,
+    Int32,
+    Int64,
+    ObjectMeta,
+    ObjectMetadata,
+    Text256,
+    Text512,
+    Type,
+)
 from slipway.api.machinery.openapi import REQUIRED, at_least, between, items, length, one_of, rule, rules
 
 API_VERSION = "bootstrap.cluster.x-k8s.io/v1beta2"

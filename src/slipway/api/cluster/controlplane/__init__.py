@@ -1,0 +1,1 @@
+"""``controlplane.cluster.x-k8s.io``: KubeadmControlPlane and its template."""
