@@ -15,10 +15,11 @@ from support.waiting import eventually
 
 from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import LEASE, MACHINE_POOL
-from slipway.fleet.manifests import LEASE as LEASE_NAME
+from slipway.fleet import registry
 
 pytestmark = [*real_server, pytest.mark.asyncio]
 NAMESPACE = "outage"
+LEASE_NAME = registry.declarations(["bootstrap"]).leases[0].name
 
 
 async def test_leaders_die_and_the_api_server_goes_away(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 from e2e import planes
 from e2e.labcli import LabCommands
+from fleet.lives import Authority, Life, life
 from lab.recorded_progress import RecordedProgress
 from support.ports import free_port
 from support.waiting import eventually_blocking
@@ -181,6 +182,12 @@ class Plane:
             *("--metrics-bind-address=0", *flags),
         ]
         return self._start(name, command, health)
+
+    def life(self) -> AbstractAsyncContextManager[Life]:
+        """The life of a cluster with simulated infrastructure, for which this plane is the workload cluster as well."""
+        pki = self.folder / "plane/etc/kubernetes/pki"
+        authority = Authority((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())
+        return life(planes.connection_of(self.kubeconfig), authority, told=self.told)
 
     def _start(self, name: str, command: list[str], health: str) -> Running:
         running = Running(name, command, self.folder / f"{name}.log", {**os.environ, **self.environment}, health)

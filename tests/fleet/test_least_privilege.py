@@ -87,6 +87,7 @@ def _installation(port: int) -> Installation:
         webhooks=DECLARED.webhooks,
         controllers=DECLARED.names,
         image="none",
+        leases=DECLARED.leases,
         namespace=HOME,
         webhook_url=f"https://127.0.0.1:{port}",
     )
@@ -100,9 +101,9 @@ def _for_user(manifest: dict[str, Any]) -> dict[str, Any]:
 @asynccontextmanager
 async def _manager(connection: Connection, port: int) -> AsyncIterator[Manager]:
     """Everything of a manager: controllers, leader election, webhooks with certificates of its own."""
-    manager = Manager(connection, ManagerOptions(leader_elect=True, leader_namespace=HOME, leader_name=made.LEASE))
-    for reconciler in registry.controllers(("bootstrap",), manager, registry.FleetOptions(BootstrapOptions())):
-        manager.add(reconciler)
+    manager = Manager(connection, ManagerOptions(leader_elect=True, leader_namespace=HOME))
+    for reconciler, lease in registry.controllers(("bootstrap",), manager, registry.FleetOptions(BootstrapOptions())):
+        manager.add(reconciler, lease=lease)
     store = CertificateStore(manager.client, HOME, made.WEBHOOK_SECRET, made.targets(DECLARED.crds, DECLARED.webhooks))
     server = WebhookServer(Certified(store), address="127.0.0.1", port=port, retry=0.1)
     server.add(*DECLARED.webhooks)

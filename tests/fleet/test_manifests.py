@@ -21,6 +21,7 @@ from slipway.fleet import manifests as made
 from slipway.fleet.manifests import Installation
 from slipway.kube.aio import PatchType
 from slipway.runtime import apply, rbac
+from slipway.runtime.manager import Lease
 from slipway.runtime.rbac import rule
 from slipway.runtime.webhook.admission import Defaulter, Validator, Verdict
 
@@ -34,6 +35,7 @@ INSIDE = Installation(
     webhooks=HOOKS,
     controllers=("bootstrap",),
     image="slipway:v1",
+    leases=[Lease("capi-kubeadm-bootstrap-system", "kubeadm-bootstrap-manager-leader-election-capi")],
     namespace="e-manager",
     provider="bootstrap-kubeadm",
 )
@@ -47,10 +49,13 @@ def _by_kind(installation: Installation) -> dict[str, dict[str, Any]]:
 def test_the_order_of_an_installation() -> None:
     assert [manifest["kind"] for manifest in made.manifests(INSIDE)] == [
         "Namespace",
+        "Namespace",
         "CustomResourceDefinition",
         "ServiceAccount",
         "ClusterRole",
         "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
         "Role",
         "RoleBinding",
         "Service",
@@ -137,7 +142,11 @@ def test_permissions_are_what_is_declared_and_what_the_manager_itself_needs() ->
     assert not allowed("get", "", "secrets", made.WEBHOOK_SECRET), "its own Secret is a matter of its namespace"
     assert rbac.allows(made.own_rules(), "update", "", SECRET.plural, made.WEBHOOK_SECRET)
     assert not rbac.allows(made.own_rules(), "update", "", SECRET.plural, "another")
-    assert rbac.allows(made.own_rules(), "update", LEASE.group, LEASE.plural, made.LEASE)
+    (lease,) = INSIDE.leases
+    leading = made.lease_rules(INSIDE.leases)
+    assert list(leading) == [lease.namespace]
+    assert rbac.allows(leading[lease.namespace], "update", LEASE.group, LEASE.plural, lease.name)
+    assert not rbac.allows(leading[lease.namespace], "update", LEASE.group, LEASE.plural, "another")
 
 
 def test_no_permission_has_a_wildcard() -> None:

@@ -301,3 +301,33 @@ async def test_who_may_not_work_does_not(client: AsyncClient) -> None:
 async def test_a_controller_without_workers_is_refused(client: AsyncClient) -> None:
     with pytest.raises(OperatorError, match="cannot work with a concurrency of 0"):
         Controller(Recording(), Cache(client), Metrics(), concurrency=0)
+
+
+async def test_an_object_can_be_asked_for_without_an_event(client: AsyncClient) -> None:
+    reconciler = Recording()
+    async with running(client, reconciler) as run:
+        await eventually(lambda: run.controller._running is not None)
+        run.controller.enqueue(Request("default", "elsewhere"))
+        await eventually(lambda: reconciler.asked == ["elsewhere"])
+
+
+async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(client: AsyncClient) -> None:
+    began: list[float] = []
+
+    async def note(request: Request) -> Result:
+        began.append(asyncio.get_running_loop().time())
+        return DONE
+
+    reconciler = Recording(work=note)
+    reconciler.interval = 0.2  # type: ignore[attr-defined]
+    await client.create(CONFIG_MAP, manifest("busy"))
+    async with running(client, reconciler) as run:
+        await eventually(lambda: reconciler.asked)
+        for _ in range(5):
+            run.controller.enqueue(Request("default", "busy"))
+            await asyncio.sleep(0)
+        run.controller.enqueue(Request("default", "other"))
+        await eventually(lambda: "other" in reconciler.asked)
+        await eventually(lambda: reconciler.asked.count("busy") == 2)
+    # A loop calls a little before the time that was asked for.
+    assert began[-1] - began[0] > 0.19

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -19,8 +20,8 @@ from slipway.embedded.server import EmbeddedServer
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.runtime.controller import Watch
-from slipway.runtime.leader import LeaseLostError, LeaseTimes
-from slipway.runtime.manager import Manager, ManagerOptions
+from slipway.runtime.leader import LeaseLostError, LeaseTimes, holder, taken
+from slipway.runtime.manager import Lease, Manager, ManagerOptions
 from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import Rule
 
@@ -145,7 +146,7 @@ async def test_one_leads_the_other_waits_and_takes_over_when_the_first_stops(ser
         async with running(server.connection(), **election) as first:
             await eventually(lambda: first.reconciler.asked)
             async with running(server.connection(), **election) as second:
-                await eventually(lambda: second.manager.elector is not None and second.manager.elector.leader)
+                await eventually(lambda: any(elector.leader for elector in second.manager.electors.values()))
                 # It waits with its cache filled, and is ready.
                 assert await second.probe("/readyz") == (200, "ok")
                 assert 'leader_election_master_status{name="slipway-manager-leader"} 0.0' in (await second.probe("/metrics"))[1]
@@ -259,3 +260,47 @@ async def test_an_address_that_is_taken_is_said_to_be(server: EmbeddedServer) ->
 async def test_leader_election_without_a_namespace_is_refused(server: EmbeddedServer) -> None:
     with pytest.raises(OperatorError, match="leader election needs a namespace for its Lease"):
         Manager(server.connection(), ManagerOptions(leader_elect=True))
+
+
+async def test_each_lease_is_for_its_own_controllers(server: EmbeddedServer) -> None:
+    async with AsyncClient(server.connection()) as client:
+        await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
+        now = datetime.now(UTC)
+        held = taken(None, "another-manager", LeaseTimes(lease_duration=600), now, namespace="default", name="theirs")
+        await client.create(LEASE, held)
+        ours, theirs = Recording(), Recording()
+        theirs.name = "other"
+        manager = Manager(
+            server.connection(), ManagerOptions(lease=QUICK, leader_elect=True, leader_namespace="default", leader_name="ours")
+        )
+        manager.add(ours)
+        manager.add(theirs, lease=Lease("default", "theirs"))
+        stop = asyncio.Event()
+        task = asyncio.create_task(manager.run(stop))
+        try:
+            await eventually(lambda: ours.asked)
+            await eventually(lambda: manager.electors[Lease("default", "theirs")].leader == "another-manager")
+            assert theirs.asked == []
+            await client.delete(LEASE, "theirs", "default")
+            await eventually(lambda: theirs.asked)
+        finally:
+            stop.set()
+            await asyncio.wait_for(task, 15)
+        assert holder(await client.get(LEASE, "ours", "default")) == ""
+
+
+async def test_a_lease_that_is_lost_ends_the_work_of_the_others_too(server: EmbeddedServer) -> None:
+    async with AsyncClient(server.connection()) as client:
+        await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
+        one, other = Recording(), Recording()
+        other.name = "other"
+        manager = Manager(server.connection(), ManagerOptions(lease=QUICK, leader_elect=True, leader_namespace="default"))
+        manager.add(one)
+        manager.add(other, lease=Lease("default", "second"))
+        task = asyncio.create_task(manager.run(asyncio.Event()))
+        await eventually(lambda: one.asked and other.asked)
+        lease = await client.get(LEASE, "second", "default")
+        await client.update(LEASE, taken(lease, "a-thief", QUICK, datetime.now(UTC), namespace="default", name="second"))
+        with pytest.raises(LeaseLostError, match="a-thief has taken the lease default/second"):
+            await asyncio.wait_for(task, 15)
+        assert holder(await client.get(LEASE, "slipway-manager-leader", "default")) == ""

@@ -2,7 +2,8 @@
 
 A kubeconfig is read again when it is older than a minute, and at once when the workload cluster does not accept what it says.  A cluster
 that did not answer is not asked again for a while, unless its kubeconfig changes: who waits for it holds up the machines of others.  All
-controllers of a manager share the clients; those of a Cluster that is deleted are closed.
+controllers of a manager share the clients; those of a Cluster that is deleted are closed.  Clusters whose Nodes or whose health somebody
+asked for are watched besides, by :mod:`slipway.fleet.liveclusters`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.api.machinery.yaml import goyaml
+from slipway.fleet.liveclusters import LiveCluster, Probe
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import from_kubeconfig
 from slipway.kube.errors import UnauthorizedError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from slipway.kube.connection import Connection
+    from slipway.runtime.cache.cache import Cache
     from slipway.runtime.cache.informer import Informer
     from slipway.runtime.objects import Object
+
+    NodeHandler = Callable[[str, str, Object | None, Object | None], None]
 
 _FRESH = 60.0
 # More clusters than a manager talks to within a minute; the one that was not used for longest goes first.
@@ -98,6 +103,9 @@ class WorkloadClusters:
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         self._health: dict[tuple[str, str], Health] = {}
+        self._live: dict[tuple[str, str], LiveCluster] = {}
+        self._on_node: list[NodeHandler] = []
+        self._on_probe: list[Callable[[str, str], None]] = []
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -125,6 +133,52 @@ class WorkloadClusters:
         """How the cluster has answered to those who used its client."""
         return self._health.get((namespace, cluster), Health())
 
+    async def nodes(self, namespace: str, cluster: str) -> Cache:
+        """The cache of the workload cluster; DisconnectedError while there is none, and ``on_probe`` is told when there is.
+
+        It has all Nodes, by the index ``providerID`` too, and other kinds from the first time that they are asked for.
+        """
+        return self._watched(namespace, cluster).cache
+
+    def probe(self, namespace: str, cluster: str) -> Probe:
+        """How the last probe went; whoever asks first has the cluster watched from then on."""
+        return self._watched(namespace, cluster).probe
+
+    def on_node(self, handler: NodeHandler) -> None:
+        """Be told of every change of a Node of a cluster that is watched."""
+        self._on_node.append(handler)
+
+    def on_probe(self, handler: Callable[[str, str], None]) -> None:
+        """Be told when a cluster that is watched can be reached, or no longer, or not for another reason."""
+        self._on_probe.append(handler)
+
+    def _watched(self, namespace: str, cluster: str) -> LiveCluster:
+        key = namespace, cluster
+        known = self._live.get(key)
+        if known is None:
+            known = self._live[key] = LiveCluster(
+                f"{namespace}/{cluster}",
+                lambda: self._connection(namespace, cluster),
+                on_node=lambda old, new: self._tell_node(namespace, cluster, old, new),
+                on_change=lambda: self._tell_probe(namespace, cluster),
+                on_request=self._on_request,
+            )
+        return known
+
+    async def _connection(self, namespace: str, cluster: str) -> Connection:
+        secret = await self._management.find(SECRET, secret_name(cluster), namespace)
+        if secret is None:
+            raise _no_kubeconfig(namespace, cluster)
+        return connection_from(secret)
+
+    def _tell_node(self, namespace: str, cluster: str, old: Object | None, new: Object | None) -> None:
+        for handler in self._on_node:
+            handler(namespace, cluster, old, new)
+
+    def _tell_probe(self, namespace: str, cluster: str) -> None:
+        for handler in self._on_probe:
+            handler(namespace, cluster)
+
     def follow(self, clusters: Informer) -> None:
         """Let go of what belongs to Clusters that are deleted."""
         clusters.add_handler(self._seen)
@@ -138,12 +192,18 @@ class WorkloadClusters:
         entry = self._entries.get(key)
         if entry is not None:
             self._retire(key, entry)
-            task = asyncio.get_running_loop().create_task(entry.close_if_unused())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._end(entry.close_if_unused())
+        live = self._live.pop(key, None)
+        if live is not None:
+            self._end(live.close())
+
+    def _end(self, closing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(closing)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        await asyncio.gather(*self._closing)
+        await asyncio.gather(*self._closing, *(live.close() for live in self._live.values()))
         for key, entry in list(self._entries.items()):
             self._retire(key, entry)
             await entry.close_if_unused()
@@ -167,10 +227,7 @@ class WorkloadClusters:
             if known is not None:
                 self._retire(key, known)
                 await known.close_if_unused()
-            raise OperatorError(
-                f"cannot reach the workload cluster {namespace}/{cluster}: there is no Secret {namespace}/{secret_name(cluster)} with its "
-                "kubeconfig yet; the control-plane provider makes it"
-            )
+            raise _no_kubeconfig(namespace, cluster)
         metadata = secret["metadata"]
         revision = (metadata.get("uid", ""), metadata.get("resourceVersion", ""))
         health = self.health(namespace, cluster)
@@ -197,6 +254,13 @@ class WorkloadClusters:
         entry.retired = True
         if self._entries.get(key) is entry:
             del self._entries[key]
+
+
+def _no_kubeconfig(namespace: str, cluster: str) -> OperatorError:
+    return OperatorError(
+        f"cannot reach the workload cluster {namespace}/{cluster}: there is no Secret {namespace}/{secret_name(cluster)} with its "
+        "kubeconfig yet; the control-plane provider makes it"
+    )
 
 
 def _no_files(path: str) -> NoReturn:

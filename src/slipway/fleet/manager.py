@@ -54,15 +54,15 @@ def build(connection: Connection, settings: Settings) -> Manager:
             watch_filter=settings.watch_filter,
             leader_elect=settings.leader_elect,
             leader_namespace=home,
-            leader_name=manifests.LEASE,
             metrics_address=settings.metrics_address,
             health_address=settings.health_address,
             sync_period=settings.sync_period,
         ),
     )
     options = registry.FleetOptions(settings.bootstrap)
-    for reconciler in registry.controllers(settings.controllers, manager, options):
-        manager.add(reconciler, concurrency=settings.concurrency)
+    for reconciler, lease in registry.controllers(settings.controllers, manager, options):
+        where = lease._replace(namespace=settings.own_namespace or lease.namespace)
+        manager.add(reconciler, concurrency=settings.concurrency, lease=where)
     if settings.webhook_port:
         manager.add_webhooks(webhook_server(manager, settings, home))
     return manager

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
+    from slipway.runtime.manager import Lease
 
 NAMESPACE = "slipway-system"
 NAME = "slipway-manager"
-LEASE = "slipway-manager-leader"
 WEBHOOK_SERVICE = "slipway-webhook"
 WEBHOOK_SECRET = "slipway-webhook-certificate"
 MUTATING = "slipway-mutating-webhooks"
@@ -34,6 +34,8 @@ METRICS_PORT = 8080
 _LABELS = {"app.kubernetes.io/name": "slipway", "app.kubernetes.io/component": "manager"}
 # clusterctl and the core manager find providers by it.
 _PROVIDER_LABEL = "cluster.x-k8s.io/provider"
+# Providers whose kinds are in groups of their own label the role that lets Cluster API's controllers work with them.
+_AGGREGATED = {"cluster.x-k8s.io/aggregate-to-manager": "true"}
 # Who runs the manager in its container; any number but root's would do.
 _USER = 65532
 
@@ -46,6 +48,10 @@ class Installation(NamedTuple):
     webhooks: Sequence[Validator | Defaulter]
     controllers: Sequence[str]
     image: str
+    leases: Sequence[Lease] = ()
+    """By which the managers of these controllers agree on who works: upstream's own, so that one of upstream's never works beside ours."""
+    works_with_providers: bool = False
+    """Whether the controllers work with objects of any provider."""
     namespace: str = NAMESPACE
     provider: str = ""
     webhook_url: str = ""
@@ -57,7 +63,7 @@ def manifests(installation: Installation) -> list[Manifest]:
     check_url(installation.webhook_url)
     inside = [_service(installation), _deployment(installation)] if not installation.webhook_url else []
     made = [
-        _namespace(installation),
+        *(_namespace(name) for name in dict.fromkeys((installation.namespace, *(lease.namespace for lease in installation.leases)))),
         *(with_conversion(crd, installation) for crd in installation.crds),
         _account(installation),
         *_permissions(installation),
@@ -88,15 +94,16 @@ def cluster_rules(rules: Iterable[Rule], crds: Iterable[Manifest], webhooks: Ite
 
 
 def own_rules() -> list[Rule]:
-    """What it needs in its own namespace: its Lease and the webhooks' certificate.  A name cannot limit a creation."""
-    return rbac.merged(
-        [
-            rule(kinds.LEASE, "create"),
-            rule(kinds.LEASE, "get", "update", names=(LEASE,)),
-            rule(kinds.SECRET, "create"),
-            rule(kinds.SECRET, "get", "update", names=(WEBHOOK_SECRET,)),
-        ]
-    )
+    """What it needs in its own namespace: the webhooks' certificate.  A name cannot limit a creation."""
+    return [rule(kinds.SECRET, "create"), rule(kinds.SECRET, "get", "update", names=(WEBHOOK_SECRET,))]
+
+
+def lease_rules(leases: Iterable[Lease]) -> dict[str, list[Rule]]:
+    """What it needs to lead, by namespace."""
+    names: dict[str, list[str]] = {}
+    for lease in leases:
+        names.setdefault(lease.namespace, []).append(lease.name)
+    return {namespace: [rule(kinds.LEASE, "create"), rule(kinds.LEASE, "get", "update", names=found)] for namespace, found in names.items()}
 
 
 def with_conversion(crd: Manifest, installation: Installation) -> Manifest:
@@ -122,8 +129,8 @@ def _client(installation: Installation, path: str) -> Manifest:
     return {"service": {"namespace": installation.namespace, "name": WEBHOOK_SERVICE, "path": path, "port": 443}}
 
 
-def _namespace(installation: Installation) -> Manifest:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": installation.namespace}}
+def _namespace(name: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def _account(installation: Installation) -> Manifest:
@@ -132,9 +139,14 @@ def _account(installation: Installation) -> Manifest:
 
 def _permissions(installation: Installation) -> list[Manifest]:
     subject = rbac.service_account(NAME, installation.namespace)
-    everywhere = rbac.cluster_role(NAME, cluster_rules(installation.rules, installation.crds, installation.webhooks))
-    here = rbac.role(NAME, installation.namespace, own_rules())
-    return [everywhere, rbac.binding(everywhere, subject), here, rbac.binding(here, subject)]
+    roles = [rbac.cluster_role(NAME, cluster_rules(installation.rules, installation.crds, installation.webhooks))]
+    if installation.works_with_providers:
+        roles.append(rbac.aggregated_role(f"{NAME}-providers", _AGGREGATED))
+    here = {installation.namespace: own_rules()}
+    for namespace, rules in lease_rules(installation.leases).items():
+        here[namespace] = [*here.get(namespace, ()), *rules]
+    roles += [rbac.role(NAME, namespace, rules) for namespace, rules in here.items()]
+    return [manifest for role in roles for manifest in (role, rbac.binding(role, subject))]
 
 
 def _service(installation: Installation) -> Manifest:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.runtime.controller import Reconciler
-    from slipway.runtime.manager import Manager
+    from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
     from slipway.runtime.webhook.admission import Defaulter, Validator
 
@@ -30,6 +30,7 @@ class Declarations(NamedTuple):
 
     names: tuple[str, ...]
     providers: tuple[str, ...]
+    leases: tuple[Lease, ...]
     rules: Sequence[Rule]
     crds: Sequence[Manifest]
     webhooks: Sequence[Validator | Defaulter]
@@ -38,13 +39,16 @@ class Declarations(NamedTuple):
 class _Bootstrap:
     name = "bootstrap"
     provider = "bootstrap-kubeadm"
+    # Where upstream's manager of the same controllers has its own: two that are started side by side never both work.
+    lease = ("capi-kubeadm-bootstrap-system", "kubeadm-bootstrap-manager-leader-election-capi")
 
     def declarations(self) -> Declarations:
         from slipway.api.cluster import crds, kinds
         from slipway.fleet.bootstrap import reconciler, webhooks
+        from slipway.runtime.manager import Lease
 
         own = [crd for crd in crds.crds() if crd["spec"]["group"] == kinds.BOOTSTRAP_GROUP]
-        return Declarations((self.name,), (self.provider,), reconciler.RULES, own, webhooks.webhooks())
+        return Declarations((self.name,), (self.provider,), (Lease(*self.lease),), reconciler.RULES, own, webhooks.webhooks())
 
     def controllers(self, manager: Manager, options: FleetOptions) -> list[Reconciler]:
         from slipway.fleet.bootstrap import reconciler
@@ -71,11 +75,16 @@ def declarations(names: Sequence[str]) -> Declarations:
     return Declarations(
         tuple(names),
         tuple(provider for part in parts for provider in part.providers),
+        tuple(lease for part in parts for lease in part.leases),
         [rule for part in parts for rule in part.rules],
         [crd for part in parts for crd in part.crds],
         [hook for part in parts for hook in part.webhooks],
     )
 
 
-def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[Reconciler]:
-    return [reconciler for name in names for reconciler in _CONTROLLERS[name].controllers(manager, options)]
+def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[tuple[Reconciler, Lease]]:
+    """The reconcilers, each with the lease under which it works."""
+    from slipway.runtime.manager import Lease
+
+    chosen = [_CONTROLLERS[name] for name in names]
+    return [(reconciler, Lease(*each.lease)) for each in chosen for reconciler in each.controllers(manager, options)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 import uuid
 from collections import deque
@@ -34,6 +35,8 @@ RECONCILE_TIMEOUT = 120.0
 GRACE = 30.0
 # How long after a failure an event is mapped to requests again, at first and at most.
 _FIRST_MAPPING_DELAY, _LONGEST_MAPPING_DELAY = 0.5, 60.0
+# So many times are remembered before those that no longer matter are let go.
+_BEGINNINGS = 1000
 
 
 class Watch(NamedTuple):
@@ -46,6 +49,8 @@ class Watch(NamedTuple):
 
 
 class Reconciler(Protocol):
+    """One may also have an ``interval``: an object is reconciled at most once in so many seconds, however often it changes."""
+
     @property
     def name(self) -> str: ...
 
@@ -85,6 +90,9 @@ class Controller:
         self._may_work = may_work
         self._watches = list(reconciler.watches)
         self._running: _Running | None = None
+        self._interval: float = getattr(reconciler, "interval", 0.0)
+        # When objects were last reconciled, as far as that is shorter ago than the interval.
+        self._began: dict[Request, float] = {}
         name = reconciler.name
         self._succeeded = metrics.reconciles.labels(name, "success").inc
         self._requeued = metrics.reconciles.labels(name, "requeue_after").inc
@@ -105,6 +113,11 @@ class Controller:
         self._watches.append(watch)
         if self._running is not None:
             self._running.watch(watch)
+
+    def enqueue(self, request: Request) -> None:
+        """Let an object be reconciled for a reason that no watch of the management cluster tells; nothing while the controller rests."""
+        if self._running is not None:
+            self._running.add(request)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set; reconciles that run then have ``grace`` seconds to end before they are cancelled."""
@@ -167,9 +180,26 @@ class Controller:
                 if self._may_work is not None and not self._may_work():
                     # Whoever leads now has the same request in its own queue.
                     continue
+                wait = self._too_soon(request)
+                if wait > 0:
+                    queue.add_after(request, wait)
+                    continue
                 await self._reconcile(queue, request)
             finally:
                 queue.done(request)
+
+    def _too_soon(self, request: Request) -> float:
+        """In how many seconds the object may be reconciled; 0 where it may be now."""
+        if not self._interval:
+            return 0.0
+        now = time.monotonic()
+        wait = self._began.get(request, -math.inf) + self._interval - now
+        if wait > 0:
+            return wait
+        if len(self._began) >= _BEGINNINGS:
+            self._began = {known: began for known, began in self._began.items() if began + self._interval > now}
+        self._began[request] = now
+        return 0.0
 
     async def _reconcile(self, queue: Queue[Request], request: Request) -> None:
         with within(controller=self.name, namespace=request.namespace, name=request.name, reconcileID=str(uuid.uuid4())):
@@ -222,6 +252,9 @@ class _Running:
         mapping = _Mapping(self._controller, watch, self._queue)
         task = self._group.create_task(mapping.run(), name=f"{self._controller.name}: watch of {watch.kind.plural}")
         self._ends += [informer.add_handler(mapping.add), task.cancel]
+
+    def add(self, request: Request) -> None:
+        self._queue.add(request)
 
     def end(self) -> None:
         for end in self._ends:

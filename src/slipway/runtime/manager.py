@@ -1,7 +1,7 @@
 """The manager: one process's client, cache, controllers and webhooks, from start to graceful stop.
 
-Informers and webhooks run always; controllers when this process leads.  On stop, reconciles end first, then the lease is given up,
-then everything else goes.
+Informers and webhooks run always; controllers when this process leads.  There may be several leases, each for some of the controllers:
+a process may lead for some and wait for others.  On stop, reconciles end first, then the lease is given up, then everything else goes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -20,15 +20,16 @@ from slipway.runtime.cache.cache import Cache
 from slipway.runtime.cache.informer import RESYNC
 from slipway.runtime.controller import GRACE, RECONCILE_TIMEOUT, Controller
 from slipway.runtime.events import EventRecorder
-from slipway.runtime.leader import Elector, LeaseTimes
+from slipway.runtime.leader import Elector, LeaseTimes, identity
 from slipway.runtime.logs import fields
 from slipway.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from slipway.kube.connection import Connection
     from slipway.runtime.controller import Reconciler, Watch
+    from slipway.runtime.objects import Request
 
 _log = logging.getLogger("slipway.runtime.manager")
 
@@ -38,6 +39,16 @@ class WebhookServer(Protocol):
         """Why webhooks are not served; empty when they are."""
 
     async def run(self, stop: asyncio.Event) -> None: ...
+
+
+class Lease(NamedTuple):
+    """Which Lease says who leads."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"the lease {self.namespace}/{self.name}"
 
 
 class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +63,7 @@ class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
     leader_elect: bool = False
     leader_namespace: str = ""
     leader_name: str = "slipway-manager-leader"
+    """Where the Lease is of those controllers that are added without naming another one."""
     identity: str = ""
     lease: LeaseTimes = LeaseTimes()
     metrics_address: str = "0"
@@ -69,15 +81,16 @@ class Manager:
         self.client = AsyncClient(connection, user_agent=options.name, timeout=options.request_timeout)
         self.client.on_request = self.metrics.request(self.client.host)
         self.cache = Cache(self.client, namespace=options.namespace, resync=options.sync_period, metrics=self.metrics)
-        self.elector: Elector | None = None
-        if options.leader_elect:
-            if not options.leader_namespace:
-                raise OperatorError("leader election needs a namespace for its Lease: outside of a cluster it must be given")
-            self.elector = Elector(self.client, options.leader_namespace, options.leader_name, who=options.identity, times=options.lease)
-        self.events = EventRecorder(self.client, options.name, instance=self.elector.who if self.elector is not None else "")
+        self.electors: dict[Lease, Elector] = {}
+        who = options.identity or identity()
+        self._who = who
+        if options.leader_elect and not options.leader_namespace:
+            raise OperatorError("leader election needs a namespace for its Lease: outside of a cluster it must be given")
+        self.events = EventRecorder(self.client, options.name, instance=who if options.leader_elect else "")
         self.metrics.events_lost.labels("dropped").set_function(lambda: float(self.events.dropped))
         self.metrics.events_lost.labels("refused").set_function(lambda: float(self.events.failed))
         self._controllers: dict[str, Controller] = {}
+        self._led: dict[Lease | None, list[Controller]] = {}
         self._webhooks: list[WebhookServer] = []
         self._at_start: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], Awaitable[None]]] = []
@@ -85,11 +98,15 @@ class Manager:
         self.health_port = 0
         self.metrics_port = 0
 
-    def add(self, reconciler: Reconciler, *, concurrency: int | None = None) -> None:
-        """Run the reconciler, with as many workers as the options say or ``concurrency`` does."""
+    def add(self, reconciler: Reconciler, *, concurrency: int | None = None, lease: Lease | None = None) -> None:
+        """Run the reconciler, with as many workers as the options say or ``concurrency`` does.
+
+        With leader election it works while ``lease`` is held, or that of the options.
+        """
         if reconciler.name in self._controllers:
             raise ValueError(f'there is a controller "{reconciler.name}" already')
-        self._controllers[reconciler.name] = Controller(
+        elector = self._elector(lease)
+        controller = self._controllers[reconciler.name] = Controller(
             reconciler,
             self.cache,
             self.metrics,
@@ -97,8 +114,13 @@ class Manager:
             timeout=self.options.reconcile_timeout,
             grace=self.options.grace,
             watch_filter=self.options.watch_filter,
-            may_work=self.elector.leads if self.elector is not None else None,
+            may_work=elector.leads if elector is not None else None,
         )
+        self._led.setdefault(None if elector is None else Lease(elector.namespace, elector.name), []).append(controller)
+
+    def enqueue(self, reconciler: str, request: Request) -> None:
+        """Let an object be reconciled because of what happened outside of the management cluster."""
+        self._controllers[reconciler].enqueue(request)
 
     def watch(self, reconciler: str, watch: Watch) -> None:
         """Let a controller watch one more kind; it may be called from inside a reconcile, and again for the same."""
@@ -164,20 +186,29 @@ class Manager:
         _log.info("Waiting for the caches", extra=fields(kinds=[str(informer.scope) for informer in self.cache.informers]))
         if not await _unless(stop, self.cache.wait_for_sync()):
             return
-        if self.elector is None:
-            await self._run_controllers(stop)
+        async with asyncio.TaskGroup() as group:
+            for lease, controllers in self._led.items():
+                elector = None if lease is None else self.electors[lease]
+                group.create_task(self._lead(elector, controllers, stop), name=f"controllers of {lease or 'all'}")
+            # With no controllers there are still webhooks to serve.
+            await stop.wait()
+
+    async def _lead(self, elector: Elector | None, controllers: Sequence[Controller], stop: asyncio.Event) -> None:
+        """Run controllers when and while their lease is held."""
+        if elector is None:
+            await _run_all(controllers, stop)
             return
-        self.metrics.leader.labels(self.elector.name).set_function(lambda: float(self.elector is not None and self.elector.leads()))
-        if await _unless(stop, self.elector.acquire()):
-            await self._lead(self.elector, stop)
+        self.metrics.leader.labels(elector.name).set_function(lambda: float(elector.leads()))
+        if await _unless(stop, elector.acquire()):
+            await self._hold(elector, controllers, stop)
         else:
             # The stop may have come when the lease was just written.
-            await self.elector.release()
+            await elector.release()
 
-    async def _lead(self, elector: Elector, stop: asyncio.Event) -> None:
+    async def _hold(self, elector: Elector, controllers: Sequence[Controller], stop: asyncio.Event) -> None:
         """Work while the lease is held.  When it is lost the work is cancelled at once: nobody else can have it before it has ended."""
         left = elector.times.lease_duration - elector.times.renew_deadline
-        work = asyncio.create_task(self._run_controllers(stop), name="controllers")
+        work = asyncio.create_task(_run_all(controllers, stop), name="controllers")
         hold = asyncio.create_task(elector.hold(), name="lease")
         try:
             await asyncio.wait({work, hold}, return_when=asyncio.FIRST_COMPLETED)
@@ -194,12 +225,14 @@ class Manager:
             hold.result()
         work.result()
 
-    async def _run_controllers(self, stop: asyncio.Event) -> None:
-        async with asyncio.TaskGroup() as group:
-            for controller in self._controllers.values():
-                group.create_task(controller.run(stop), name=f"controller {controller.name}")
-            # With no controllers there are still webhooks to serve.
-            await stop.wait()
+    def _elector(self, lease: Lease | None) -> Elector | None:
+        if not self.options.leader_elect:
+            return None
+        lease = lease or Lease(self.options.leader_namespace, self.options.leader_name)
+        known = self.electors.get(lease)
+        if known is None:
+            known = self.electors[lease] = Elector(self.client, *lease, who=self._who, times=self.options.lease)
+        return known
 
     def _healthz(self) -> Iterable[tuple[str, str]]:
         # That there is an answer shows that the event loop is alive; what else could end, ends the process.
@@ -211,6 +244,12 @@ class Manager:
         yield "shutdown", "stopping" if self._stopping else ""
         for server in self._webhooks:
             yield "webhooks", server.ready()
+
+
+async def _run_all(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
+    async with asyncio.TaskGroup() as group:
+        for controller in controllers:
+            group.create_task(controller.run(stop), name=f"controller {controller.name}")
 
 
 async def _unless(stop: asyncio.Event, work: Awaitable[None]) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 READ = ("get", "list", "watch")
 
-__all__ = ["READ", "Rule", "allows", "binding", "cluster_role", "merged", "role", "rule", "service_account", "user"]
+__all__ = ["READ", "Rule", "aggregated_role", "allows", "binding", "cluster_role", "merged", "role", "rule", "service_account", "user"]
 
 
 class Rule(NamedTuple):
@@ -63,6 +63,11 @@ def allows(rules: Iterable[Rule], verb: str, group: str, resource: str, name: st
 
 def cluster_role(name: str, rules: Iterable[Rule], *, labels: dict[str, str] | None = None) -> Manifest:
     return api.role(name, map(_policy, merged(rules)), labels=labels)
+
+
+def aggregated_role(name: str, labels: dict[str, str]) -> Manifest:
+    """A ClusterRole that gives what all ClusterRoles with these labels give."""
+    return {**api.role(name, ()), "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": labels}]}}
 
 
 def role(name: str, namespace: str, rules: Iterable[Rule], *, labels: dict[str, str] | None = None) -> Manifest:

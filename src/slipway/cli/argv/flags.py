@@ -221,7 +221,8 @@ _ALL = (
     Flag(
         "leader-elect-namespace",
         "string",
-        "Namespace of the Lease and of the webhooks' certificate; default: that of the Pod, or slipway-system",
+        "Namespace of the Leases, by default those of upstream's managers, and of the webhooks' certificate, by default that of the Pod, "
+        "or slipway-system",
     ),
     Flag("log-format", "string", "Form of the log lines", default="text", completes=("text", "json")),
     Flag("metrics-bind-address", "string", "Address of /metrics, as [HOST]:PORT; 0 for none", default="localhost:8080"),

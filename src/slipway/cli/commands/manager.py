@@ -103,6 +103,7 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         crds=declared.crds,
         webhooks=declared.webhooks,
         controllers=declared.names,
+        leases=declared.leases,
         image=call.text("image") or f"slipway:v{__version__}",
         namespace=call.text("namespace"),
         # One label value names one provider.

@@ -18,7 +18,7 @@ from slipway.kube.errors import NotFoundError
 from slipway.runtime.objects import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
     from typing import Any
 
     from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
@@ -35,6 +35,17 @@ _API_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
 
+class _Any:
+    """Holds everything."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+ANY: Container[tuple[str, str]] = _Any()
+"""Every kind may be watched: roles of providers are aggregated to ours."""
+
+
 class References:
     """Reads what references lead to.  Which API version to ask for is remembered.
 
@@ -43,12 +54,12 @@ class References:
     """
 
     def __init__(
-        self, client: AsyncClient, cache: Cache, *, watch: Callable[[Kind], None], watchable: Collection[tuple[str, str]] = ()
+        self, client: AsyncClient, cache: Cache, *, watch: Callable[[Kind], None], watchable: Container[tuple[str, str]] = ()
     ) -> None:
         self._client = client
         self._cache = cache
         self._watch = watch
-        self._watchable = frozenset(watchable)
+        self._watchable = watchable
         self._kinds: dict[tuple[str, str], Kind] = {}
         self._watched: set[Kind] = set()
 
@@ -61,6 +72,20 @@ class References:
             # Or the version that was asked for is served no more.
             del self._kinds[reference.api_group, reference.kind]
             raise
+
+    async def find(self, reference: Reference, namespace: str) -> Manifest | None:
+        """The object as :meth:`last_known` has it; None where there is none.  An error where there is no such kind."""
+        try:
+            await self.kind(reference)
+        except NotFoundError:
+            raise OperatorError(
+                f"there is no CustomResourceDefinition {crd_name(reference.api_group, reference.kind)} for the {reference.kind} "
+                f"{namespace}/{reference.name} that is referred to: install the provider that brings it, or mend the reference"
+            ) from None
+        try:
+            return await self.last_known(reference, namespace)
+        except NotFoundError:
+            return None
 
     async def last_known(self, reference: Reference, namespace: str) -> Manifest:
         """The object as the watch has it, where there is one; else from the API server."""

@@ -1,0 +1,103 @@
+"""Workload clusters that are watched: their Nodes, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+from support.waiting import eventually
+
+from slipway.api.cluster.kinds import NODE
+from slipway.api.machinery.errors import OperatorError
+from slipway.embedded.server import EmbeddedServer
+from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError, LiveCluster, Probe
+from slipway.kube.aio import AsyncClient
+from slipway.kube.connection import Connection
+from slipway.runtime.objects import Object
+
+pytestmark = pytest.mark.asyncio
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+QUICK = 0.02
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.nodes: list[str] = []
+        self.changes = 0
+        self.connection: Connection | OperatorError = OperatorError("there is no kubeconfig yet")
+
+    async def connect(self) -> Connection:
+        if isinstance(self.connection, OperatorError):
+            raise self.connection
+        return self.connection
+
+    def node(self, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self.nodes.append(new.name)
+
+    def change(self) -> None:
+        self.changes += 1
+
+
+@asynccontextmanager
+async def live(heard: Heard) -> AsyncIterator[LiveCluster]:
+    cluster = LiveCluster("ns/c", heard.connect, on_node=heard.node, on_change=heard.change, interval=QUICK, now=lambda: NOW)
+    try:
+        yield cluster
+    finally:
+        await cluster.close()
+
+
+async def test_nodes_are_found_by_the_id_of_their_provider_and_told() -> None:
+    heard = Heard()
+    async with EmbeddedServer(tls=False) as server, AsyncClient(server.connection()) as client:
+        await client.create(NODE, {"metadata": {"name": "n"}, "spec": {"providerID": "metal://1"}})
+        heard.connection = server.connection()
+        async with live(heard) as cluster:
+            await eventually(lambda: heard.nodes == ["n"])
+            assert [node.name for node in await cluster.cache.list(NODE, index=(PROVIDER_ID, "metal://1"))] == ["n"]
+            assert cluster.probe == Probe(connected=True, succeeded_at=NOW, failed_in_a_row=0, why="")
+            await client.create(NODE, {"metadata": {"name": "m"}})
+            await eventually(lambda: heard.nodes == ["n", "m"])
+
+
+async def test_while_there_is_no_connection_it_is_said_why() -> None:
+    heard = Heard()
+    async with live(heard) as cluster:
+        await eventually(lambda: cluster.probe.failed_in_a_row > 1)
+        with pytest.raises(DisconnectedError, match="no connection to the workload cluster ns/c: there is no kubeconfig yet"):
+            assert cluster.cache
+        assert heard.changes == 1
+
+
+async def test_a_cluster_that_comes_later_is_connected_to() -> None:
+    heard = Heard()
+    async with EmbeddedServer(tls=False) as server, live(heard) as cluster:
+        await eventually(lambda: heard.changes == 1)
+        heard.connection = server.connection()
+        await eventually(lambda: cluster.probe.connected)
+        assert heard.changes == 2
+
+
+async def test_the_cache_of_a_cluster_that_does_not_answer_is_dropped_after_five_failures() -> None:
+    heard = Heard()
+    server = EmbeddedServer(tls=False)
+    async with server:
+        heard.connection = server.connection()
+        cluster = LiveCluster("ns/c", heard.connect, on_node=heard.node, on_change=heard.change, interval=QUICK, now=lambda: NOW)
+        await eventually(lambda: cluster.probe.connected)
+    try:
+        failures: list[Probe] = []
+        while cluster.probe.connected:
+            if not failures or failures[-1] != cluster.probe:
+                failures.append(cluster.probe)
+            await asyncio.sleep(0)
+        assert [probe.failed_in_a_row for probe in failures if probe.failed_in_a_row] == [1, 2, 3, 4, 5]
+        assert cluster.probe.succeeded_at == NOW
+        with pytest.raises(DisconnectedError):
+            assert cluster.cache
+    finally:
+        await cluster.close()
