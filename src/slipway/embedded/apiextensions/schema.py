@@ -88,17 +88,17 @@ class StructuralSchema:
 
     def definition_errors(self, path: str) -> list[FieldError]:
         """What is wrong with the rules of the schema, which is at ``path`` of its definition."""
-        if not _may_have_rules(self.schema):
+        if self._rules is None:
             return []
-        # Only schemas with rules need the compiler.
         from slipway.embedded.apiextensions.cel import definitions
 
-        return definitions.errors(self.schema, path)
+        return definitions.errors(self.schema, self._rules, path)
 
     @functools.cached_property
     def _rules(self) -> Rules | None:
         if not _may_have_rules(self.schema):
             return None
+        # Only schemas with rules need the compiler.
         from slipway.embedded.apiextensions.cel.rules import Rules
 
         return Rules(self.schema)

@@ -42,7 +42,7 @@ ANSWERS = json.loads((GOLDEN / "rules.json").read_text())
 
 
 def refusals(schema: dict[str, Any]) -> list[str]:
-    return sorted(str(error) for error in definitions.errors(schema, PATH))
+    return sorted(str(error) for error in definitions.errors(schema, Rules(schema), PATH))
 
 
 def verdict(rules: Rules, manifest: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:

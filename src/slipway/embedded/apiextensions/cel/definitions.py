@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slipway.embedded.apiextensions.cel import fieldpaths
-from slipway.embedded.apiextensions.cel.rules import Rules
 from slipway.embedded.errors import FieldError, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.apiextensions.cel.rules import Rule
+    from slipway.embedded.apiextensions.cel.rules import Rule, Rules
 
 Schema = dict[str, Any]
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
-def errors(schema: Schema, path: str) -> list[FieldError]:
-    """What is wrong with the rules of a schema; those whose form is wrong are not compiled."""
+def errors(schema: Schema, rules: Rules, path: str) -> list[FieldError]:
+    """What is wrong with the rules of a schema; where the form of one is wrong, only that is told."""
     found = [
         error
         for place, written, at in _written(schema, path)
@@ -30,7 +29,7 @@ def errors(schema: Schema, path: str) -> list[FieldError]:
     if found:
         return found
     uncorrelatable = dict(_uncorrelatable(schema, path, ""))
-    for place, tree in Rules(schema).tree.walk(path):
+    for place, tree in rules.tree.walk(path):
         for index, rule in enumerate(tree.rules):
             found += _rule_errors(rule, f"{place}.x-kubernetes-validations[{index}]", uncorrelatable.get(place, ""))
     return found
