@@ -10,7 +10,7 @@ import pytest_asyncio
 from fleet.controlplane.estate import PLACE, Estate, estate
 from fleet.infrastructure import TEST_MACHINE
 
-from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, SECRET
+from slipway.api.cluster.kinds import KUBEADM_CONFIG, SECRET
 
 pytestmark = pytest.mark.asyncio
 

@@ -71,7 +71,7 @@ class References:
             return await self._client.get(kind, reference.name, namespace)
         except NotFoundError:
             # Or the version that was asked for is served no more.
-            del self._kinds[reference.api_group, reference.kind]
+            self._kinds.pop((reference.api_group, reference.kind), None)
             raise
 
     async def find(self, reference: Reference, namespace: str) -> Manifest | None:
