@@ -154,7 +154,7 @@ def selector_problem(selector: LabelSelector) -> str:
             return f"{quoted(one.operator)} is not a valid label selector operator"
         found = _key_errors(one.key)
         if one.operator in ("In", "NotIn") and not one.values:
-            found.append(invalid(Path("values"), one.values, "for 'in', 'notin' operators, values set can't be empty"))
+            found.append(invalid(Path("values"), None, "for 'in', 'notin' operators, values set can't be empty"))
         if one.operator in ("Exists", "DoesNotExist") and one.values:
             found.append(invalid(Path("values"), one.values, "values set must be empty for exists and does not exist"))
         found += _value_errors(one.key, one.values)
