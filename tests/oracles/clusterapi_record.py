@@ -26,6 +26,11 @@ from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 VERSION = "v1.14.2"
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden/clusterapi"
+_CONVERSIONS = (
+    ("objects", "random", "fuzz"),
+    ("machines", "machines-random", "machines"),
+    ("addons", "addons-random", "addons"),
+)
 BASES = ("bootstrap/kubeadm/config/crd/bases", "core/config/crd/bases", "controlplane/kubeadm/config/crd/bases")
 
 
@@ -50,7 +55,7 @@ def ask(program: Path, command: str, question: object = None) -> Any:
 def record_conversions(program: Path) -> None:
     """Each object there and back; ``change`` of a case is made to it in between, as a client of the other version would."""
     rows: dict[str, list[dict[str, Any]]] = {}
-    for name, random, command in (("objects", "random", "fuzz"), ("machines", "machines-random", "machines")):
+    for name, random, command in _CONVERSIONS:
         rows[name] = yaml.safe_load((GOLDEN / f"conversion/{name}.cases.yaml").read_text())
         rows[random] = [{"name": f"random-{number}", "object": each} for number, each in enumerate(ask(program, command))]
     for name, asked in rows.items():

@@ -3,6 +3,7 @@
 // convert: an array of objects on stdin, an array of {"object": …} or {"error": …} on stdout.
 // fuzz:    objects of both versions of the bootstrap group with every field filled at random, from a fixed seed.
 // machines: the same of the core and control-plane groups.
+// addons:  the same of the addons group.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
+	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	v1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
 	v1beta2 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
@@ -74,6 +78,8 @@ func main() {
 		must(out.Encode(fuzzed(6)))
 	case "machines":
 		must(out.Encode(machines(5)))
+	case "addons":
+		must(out.Encode(addons(5)))
 	}
 }
 
@@ -114,6 +120,10 @@ var ways = map[string]way{
 	"MachineDeployment":     between(core.ConvertMachineDeploymentV1Beta1ToHub, core.ConvertMachineDeploymentHubToV1Beta1),
 	"MachineHealthCheck":    between(core.ConvertMachineHealthCheckV1Beta1ToHub, core.ConvertMachineHealthCheckHubToV1Beta1),
 	"MachineDrainRule":      between(core.ConvertMachineDrainRuleV1Beta1ToHub, core.ConvertMachineDrainRuleHubToV1Beta1),
+	"ClusterResourceSet":    between(core.ConvertClusterResourceSetV1Beta1ToHub, core.ConvertClusterResourceSetHubToV1Beta1),
+	"ClusterResourceSetBinding": between(
+		core.ConvertClusterResourceSetBindingV1Beta1ToHub, core.ConvertClusterResourceSetBindingHubToV1Beta1,
+	),
 	"KubeadmControlPlane": between(
 		controlplane.ConvertKubeadmControlPlaneV1Beta1ToHub, controlplane.ConvertKubeadmControlPlaneHubToV1Beta1,
 	),
@@ -240,6 +250,27 @@ func machines(count int) []any {
 		} {
 			out = append(out, filled(filler, each.kind, controlplanev1beta1.GroupVersion, each.old))
 			out = append(out, filled(filler, each.kind, controlplanev1.GroupVersion, each.hub))
+		}
+	}
+	return out
+}
+
+func addons(count int) []any {
+	filler := filler(
+		// The schema takes no null in a list.
+		func(in *addonsv1beta1.ClusterResourceSetBindingSpec, c randfill.Continue) {
+			c.FillNoCustom(in)
+			in.Bindings = slices.DeleteFunc(in.Bindings, func(each *addonsv1beta1.ResourceSetBinding) bool { return each == nil })
+		},
+	)
+	var out []any
+	for range count {
+		for _, each := range []pair{
+			{"ClusterResourceSet", &addonsv1beta1.ClusterResourceSet{}, &addonsv1.ClusterResourceSet{}},
+			{"ClusterResourceSetBinding", &addonsv1beta1.ClusterResourceSetBinding{}, &addonsv1.ClusterResourceSetBinding{}},
+		} {
+			out = append(out, filled(filler, each.kind, addonsv1beta1.GroupVersion, each.old))
+			out = append(out, filled(filler, each.kind, addonsv1.GroupVersion, each.hub))
 		}
 	}
 	return out

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster import versions
+from slipway.api.cluster.addons.conversion import CONVERSIONS as ADDONS
 from slipway.api.cluster.bootstrap.conversion import CONVERSIONS as BOOTSTRAP
 from slipway.api.cluster.controlplane.conversion import CONVERSIONS as CONTROL_PLANE
 from slipway.api.cluster.core.conversion import CONVERSIONS as CORE
-from slipway.api.cluster.kinds import BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, CORE_GROUP
+from slipway.api.cluster.kinds import ADDONS_GROUP, BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, CORE_GROUP
 from slipway.api.cluster.versions import ConversionError
 
 if TYPE_CHECKING:
     from slipway.api.cluster.versions import Lookup
     from slipway.api.machinery.objects import Manifest
 
-_GROUPS = {BOOTSTRAP_GROUP: BOOTSTRAP, CORE_GROUP: CORE, CONTROL_PLANE_GROUP: CONTROL_PLANE}
+_GROUPS = {BOOTSTRAP_GROUP: BOOTSTRAP, CORE_GROUP: CORE, CONTROL_PLANE_GROUP: CONTROL_PLANE, ADDONS_GROUP: ADDONS}
 
 
 def convert(manifest: Manifest, api_version: str, lookup: Lookup | None = None) -> Manifest:
