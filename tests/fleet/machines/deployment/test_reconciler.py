@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, TEST_MACHINE_TEMPLATE, crds, reference
 from fleet.machines.workers import SPACE, Workers, condition
@@ -14,7 +16,7 @@ from slipway.fleet.machines.deployment.order import ORDER_ANNOTATION
 pytestmark = pytest.mark.asyncio
 
 
-def to_version(version: str) -> dict[str, object]:
+def to_version(version: str) -> dict[str, Any]:
     return {"spec": {"template": {"spec": {"version": version}}}}
 
 
@@ -25,7 +27,7 @@ async def rolled_out(workers: Workers, version: str, replicas: int, sets: int = 
     return done and len(await workers.names(MACHINE_SET)) == sets
 
 
-async def create(workers: Workers, replicas: int = 3, **more: object) -> None:
+async def create(workers: Workers, replicas: int = 3, **more: Any) -> None:
     await workers.deployment(replicas=replicas, **more)
     await workers.until(lambda: rolled_out(workers, "v1.35.0", replicas))
     await workers.everything()
@@ -156,7 +158,7 @@ async def test_it_is_scaled_both_ways(workers: Workers) -> None:
 
 async def test_a_paused_rollout_rests_and_is_still_scaled(workers: Workers) -> None:
     await create(workers, replicas=2)
-    await workers.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"paused": True, "replicas": 3, **to_version("v1.36.0")["spec"]}})  # type: ignore[dict-item]
+    await workers.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"paused": True, "replicas": 3, **to_version("v1.36.0")["spec"]}})
     for _ in range(4):
         await workers.everything()
     assert await workers.versions() == ["v1.35.0"] * 3
@@ -307,7 +309,9 @@ async def test_machine_deployments_are_rolled_out_in_their_order(workers: Worker
 
     async def in_order() -> None:
         versions = {one["metadata"]["labels"][names.DEPLOYMENT_NAME_LABEL]: one["spec"]["version"] for one in await workers.all(MACHINE)}
-        first = [one["spec"]["version"] for one in await workers.all(MACHINE) if one["metadata"]["labels"][names.DEPLOYMENT_NAME_LABEL] == "b"]
+        first = [
+            one["spec"]["version"] for one in await workers.all(MACHINE) if one["metadata"]["labels"][names.DEPLOYMENT_NAME_LABEL] == "b"
+        ]
         if "v1.35.0" in first:
             assert versions["a"] == "v1.35.0"
 
