@@ -56,6 +56,7 @@ class Workers:
     """``clients`` counts what is asked of the API server, by verb."""
 
     def __init__(self, server: EmbeddedServer) -> None:
+        self.server = server
         self.client = AsyncClient(server.connection())
         self._watching = AsyncClient(server.connection())
         self.cache = Cache(self._watching)
