@@ -11,7 +11,15 @@ from fleet.infrastructure import TEST_CONFIG, TEST_CONFIG_TEMPLATE, TEST_MACHINE
 from fleet.machines.workers import SPACE, Workers, employed
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import CLUSTER, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from slipway.api.cluster.kinds import (
+    CLUSTER,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+)
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.machines.deployment.reconciler import MachineDeploymentReconciler
 from slipway.fleet.machines.machineset.reconciler import MachineSetReconciler

@@ -12,6 +12,7 @@ from slipway.api.cluster import names
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.deployment.order import ORDER_ANNOTATION
+from slipway.runtime.objects import Request
 
 pytestmark = pytest.mark.asyncio
 
@@ -259,6 +260,32 @@ async def test_a_process_that_is_killed_at_any_time_leaves_nothing_doubled(worke
 
     await workers.until(lambda: rolled_out(workers, "v1.36.0", 3), each=killed)
     assert await workers.names(TEST_MACHINE) == await workers.names(TEST_CONFIG) == await workers.names(MACHINE)
+
+
+async def test_what_upstream_updates_in_place_is_left_alone(workers: Workers) -> None:
+    await create(workers, replicas=2)
+    (one,) = await workers.names(MACHINE_SET)
+    updating = (await workers.names(MACHINE))[0]
+    await workers.patch(MACHINE, updating, {"metadata": {"annotations": {names.UPDATE_IN_PROGRESS_ANNOTATION: ""}}})
+    await workers.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"replicas": 1, **to_version("v1.36.0")["spec"]}})
+    for step in (workers.roll(), workers.set(one)):
+        with pytest.raises(OperatorError, match=f"update in place of Machine {updating}"):
+            await step
+    assert await workers.versions() == ["v1.35.0"] * 2
+    assert "update in place" in (await workers.told(MACHINE_DEPLOYMENT, "md", "ScalingUp"))[2]
+
+
+async def test_what_somebody_else_writes_meanwhile_stays(workers: Workers) -> None:
+    await create(workers, replicas=1)
+    (one,) = await workers.names(MACHINE_SET)
+    await workers.settle()
+    for kind, name in ((MACHINE_DEPLOYMENT, "md"), (MACHINE_SET, one)):
+        await workers.patch(kind, name, {"metadata": {"annotations": {"theirs": "x"}}})
+    # The cache does not know of it yet.
+    await workers.deployments.reconcile(Request(SPACE, "md"))
+    await workers.sets.reconcile(Request(SPACE, one))
+    for kind, name in ((MACHINE_DEPLOYMENT, "md"), (MACHINE_SET, one)):
+        assert (await workers.get(kind, name))["metadata"]["annotations"]["theirs"] == "x"
 
 
 # Order and safety beyond Cluster API.

@@ -32,6 +32,7 @@ from slipway.fleet.machines.deployment.sets import MachineSets
 from slipway.fleet.machines.deployment.watches import WATCHES, referred
 from slipway.fleet.machines.expectations import Expectations
 from slipway.fleet.machines.machineset.checks import Checks
+from slipway.fleet.machines.machineset.takeover import unfinished
 from slipway.fleet.machines.machineset.watches import controlled
 from slipway.fleet.machines.writing import own, write_metadata
 from slipway.kube.errors import ConflictError
@@ -178,6 +179,9 @@ class MachineDeploymentReconciler:
         await self._templates(subject, outcome)
         outcome.sets = await self._sets.gather(subject.manifest, subject.deployment)
         refuse(subject.deployment)
+        begun = unfinished([*outcome.sets, *await self._machines(outcome)])
+        if begun:
+            raise OperatorError(begun)
         await self._roll_out(subject, outcome)
 
     async def _templates(self, subject: Subject, outcome: _Outcome) -> None:
@@ -279,7 +283,14 @@ class MachineDeploymentReconciler:
         sets = None if outcome.sets is None else [outcome.after.get(one.name) or read(one, MachineSet) for one in outcome.sets]
         problem = outcome.error.message if outcome.error is not None else outcome.template_problem
         waiting = (*outcome.wait.closed, *outcome.wait.held)
-        seen = status.Seen(subject.deployment, sets, await self._machines(outcome), tuple(outcome.missing), waiting, problem)
+        seen = status.Seen(
+            subject.deployment,
+            sets,
+            [read(one, Machine) for one in await self._machines(outcome)],
+            tuple(outcome.missing),
+            waiting,
+            problem,
+        )
         told.fields.update(status.counters(seen))
         for condition in status.conditions(seen, told.fields.get("availableReplicas"), now):
             told.say(condition)
@@ -297,9 +308,8 @@ class MachineDeploymentReconciler:
             told.observed()
         await subject.scope.save()
 
-    async def _machines(self, outcome: _Outcome) -> list[Machine]:
-        found = [one for each in outcome.sets or () for one in await controlled(self._cache, MACHINE, each.metadata.uid)]
-        return [read(one, Machine) for one in found]
+    async def _machines(self, outcome: _Outcome) -> list[Object]:
+        return [one for each in outcome.sets or () for one in await controlled(self._cache, MACHINE, each.metadata.uid)]
 
 
 # Stands for the MachineSet that is yet to be named.

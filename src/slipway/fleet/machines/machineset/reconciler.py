@@ -32,6 +32,7 @@ from slipway.fleet.machines.machineset.deletion import deletion_order, is_deleti
 from slipway.fleet.machines.machineset.members import Member, Members
 from slipway.fleet.machines.machineset.nodes import node_states
 from slipway.fleet.machines.machineset.preflight import RETRY, skip_annotation
+from slipway.fleet.machines.machineset.takeover import unfinished
 from slipway.fleet.machines.machineset.watches import WATCHES, referred
 from slipway.fleet.machines.propagation import Propagation
 from slipway.fleet.machines.writing import own, write_metadata
@@ -78,6 +79,7 @@ class Found(NamedTuple):
 
     request: Request
     scope: Scope
+    cached: Object
     machine_set: MachineSet
     cluster: Object
     deployment: MachineDeployment | None
@@ -171,11 +173,11 @@ class MachineSetReconciler:
         if causes or was:
             await scope.save()
             return DONE
-        return await self._reconcile(request, scope, machine_set, cluster)
+        return await self._reconcile(request, scope, found, cluster)
 
-    async def _reconcile(self, request: Request, scope: Scope, machine_set: MachineSet, cluster: Object) -> Result:
+    async def _reconcile(self, request: Request, scope: Scope, cached: Object, cluster: Object) -> Result:
         outcome = _Outcome()
-        found = Found(request, scope, machine_set, cluster, await self._deployment(scope.manifest))
+        found = Found(request, scope, cached, read(cached, MachineSet), cluster, await self._deployment(scope.manifest))
         deleting = finalizers.is_deleted(scope.manifest)
         self._belong(found)
         await self._try(outcome, lambda: self._templates(found, outcome))
@@ -183,6 +185,9 @@ class MachineSetReconciler:
         machines = outcome.machines
         if machines is not None and deleting:
             await self._try(outcome, lambda: self._delete(found, machines))
+        elif machines is not None and (begun := unfinished([found.cached, *(member.found for member in machines)])):
+            outcome.blocked.append(begun)
+            outcome.errors.append(OperatorError(begun))
         elif machines is not None:
             await self._try(outcome, lambda: self._remediate(found, machines, outcome))
             await self._try(outcome, lambda: self._members.propagate(scope.manifest, machines))
