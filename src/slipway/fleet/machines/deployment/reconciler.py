@@ -29,7 +29,7 @@ from slipway.fleet.machines.deployment.input import defaulted, refuse
 from slipway.fleet.machines.deployment.matching import Found, find
 from slipway.fleet.machines.deployment.planner import Goal, Sized, Step, next_step
 from slipway.fleet.machines.deployment.sets import MachineSets
-from slipway.fleet.machines.deployment.watches import WATCHES, referred
+from slipway.fleet.machines.deployment.watches import WATCHES, control_planes, templates
 from slipway.fleet.machines.expectations import Expectations
 from slipway.fleet.machines.machineset.checks import Checks
 from slipway.fleet.machines.machineset.takeover import unfinished
@@ -113,8 +113,9 @@ class MachineDeploymentReconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client, self._cache, self._events, self._clock = client, cache, events, clock
-        self._references = References(client, cache, watch=lambda kind: watch(referred(kind)), watchable=ANY)
-        self._gate = Gate(cache, Checks(self._references))
+        self._references = References(client, cache, watch=lambda kind: watch(templates(kind)), watchable=ANY)
+        planes = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=ANY)
+        self._gate = Gate(cache, Checks(self._references, planes))
         self._expected = Expectations(cache)
         self._sets = MachineSets(client, cache, self._expected, events)
 
