@@ -404,6 +404,56 @@ def machineset_status() -> list[Manifest]:
     return rows
 
 
+def machineset_deprecated() -> list[Manifest]:
+    def ready(name: str, status: str | None, severity: str = "", reason: str = "") -> Manifest:
+        older = {"type": "Ready", "status": status, "severity": severity, "reason": reason, "lastTransitionTime": "now-5s"}
+        listed = {"deprecated": {"v1beta1": {"conditions": [{key: value for key, value in older.items() if value}]}}} if status else {}
+        return machine(name, node=False, status=listed, metadata={"labels": {"role": "worker"} if name != "c" else {}})
+
+    lists = [
+        [],
+        [ready("a", "True")],
+        [ready("a", None), ready("b", None)],
+        [ready("a", "True"), ready("b", "False", "Info", "Waiting"), ready("c", "False", "Warning", "Slow")],
+        [ready("a", "False", "Error", "Broken"), ready("b", "False", "Error", "Dead @ Host/h"), ready("c", "True")],
+        [ready("b", "Unknown", "", "Lost"), ready("a", "Unknown", "", "Lost")],
+        [ready("b", "Unknown", "", "Lost"), ready("a", "True")],
+    ]
+    rows = [{"machineSet": machine_set(replicas=replicas), "machines": each} for replicas, each in product((0, 1, 3), lists)]
+    return [*rows, {"machineSet": machine_set(replicas=3, metadata={"deletionTimestamp": "now-20s"}), "machines": lists[3]}]
+
+
+def remediation() -> list[Manifest]:
+    revision = "machinedeployment.clusters.x-k8s.io/revision"
+    # What the checks find is asked about elsewhere.
+    skip = {"machineset.cluster.x-k8s.io/skip-preflight-checks": "All"}
+    waiting = condition("OwnerRemediated", "False", "WaitingForRemediation", "Waiting for remediation")
+    going = condition("OwnerRemediated", "False", "MachineDeleting", "Machine is deleting")
+    sick = condition("HealthCheckSucceeded", "False", "UnhealthyNode")
+
+    def ill(name: str, created: str = "now-500s", **more: Any) -> Manifest:
+        return machine(name, sick, waiting, created=created, **more)
+
+    well_again = machine("w", condition("HealthCheckSucceeded", "True"), waiting)
+    not_ours = machine("n", sick)
+    in_flight = machine("f", sick, going, metadata={"deletionTimestamp": "now-5s"})
+    asked = ill("z", "now-900s", metadata={"annotations": {"cluster.x-k8s.io/remediate-machine": ""}})
+    lists = [
+        [machine("a")],
+        [well_again, not_ours],
+        [ill("a"), ill("b", "now-10s")],
+        [ill("a"), in_flight],
+        [ill("a"), ill("b", "now-10s"), asked, well_again],
+    ]
+    child = {"labels": {"cluster.x-k8s.io/deployment-name": "md"}, "annotations": {revision: "2", **skip}}
+    rows: list[Manifest] = [{"machineSet": machine_set(metadata={"annotations": skip}), "machines": each} for each in lists]
+    for number, limit, each in product(("2", "3"), (None, 1, "50%", 5), lists):
+        spec = {"remediation": {"maxInFlight": limit}} if limit is not None else {}
+        owner = deployment(3, metadata={"annotations": {revision: number}}, spec=spec)
+        rows.append({"machineSet": machine_set(metadata=child), "machineDeployment": owner, "machines": each})
+    return [{"cluster": {"metadata": {"name": "c", "namespace": "ns"}, "spec": {}}, **row} for row in rows]
+
+
 def desired_machine() -> list[Manifest]:
     full = template(
         metadata={"labels": {"role": "worker", "a": "b"}, "annotations": {"x": "y"}},
@@ -552,6 +602,8 @@ CASES: dict[str, list[Manifest]] = {
     "remediation-order": remediation_order(),
     "preflights": preflights(),
     "machineset-status": machineset_status(),
+    "machineset-deprecated": machineset_deprecated(),
+    "remediation": remediation(),
     "desired-machine": desired_machine(),
     "requeue": requeue(),
     "desired-machineset": desired_machineset(),

@@ -22,10 +22,10 @@ from slipway.fleet.contract.status import Status, deprecated_summary
 from slipway.fleet.machines.deployment import desired as desired_sets
 from slipway.fleet.machines.deployment import planner
 from slipway.fleet.machines.deployment import status as deployment_status
-from slipway.fleet.machines.deployment.limits import fenceposts
+from slipway.fleet.machines.deployment.limits import fenceposts, scaled
 from slipway.fleet.machines.deployment.matching import difference, find
 from slipway.fleet.machines.machineset import desired as desired_machines
-from slipway.fleet.machines.machineset import preflight
+from slipway.fleet.machines.machineset import preflight, remediation
 from slipway.fleet.machines.machineset import status as set_status
 from slipway.fleet.machines.machineset.deletion import deletion_order, remediation_order
 
@@ -121,8 +121,8 @@ def test_a_machine_set_has_the_same_share_of_a_change(row: Row) -> None:
     goal = planner.Goal(deployment.spec.replicas or 0, limits.surge, limits.unavailable)
     sized = planner.Sized("a", spec=one["spec"]["replicas"], max_replicas=None if most is None else int(most))
     left = question["toAdd"] - question["added"]
-    share = planner._share(goal, sized, deployment.status.replicas or 0) if sized.spec else 0
-    assert (min(share, left) if left > 0 else max(share, left)) == (row["answer"] or 0)
+    part = planner.share(goal, sized, deployment.status.replicas or 0) if sized.spec else 0
+    assert (min(part, left) if left > 0 else max(part, left)) == (row["answer"] or 0)
 
 
 @pytest.mark.parametrize("row", rows("delete-order"))
@@ -184,6 +184,52 @@ def test_a_machine_set_reports_the_same(row: Row) -> None:
     answer = row["answer"]
     assert counted == {key: value for key, value in answer.items() if key != "conditions"}
     assert stated(set_status.conditions(seen, NOW), manifest) == answer["conditions"]
+
+
+@pytest.mark.parametrize("row", rows("machineset-deprecated"))
+def test_a_machine_set_reports_the_same_in_yesterdays_form(row: Row) -> None:
+    question = asked(row)
+    seen = set_status.Seen(msgspec.convert(question["machineSet"], MachineSet), machines(question))
+    counted = set_status.deprecated_counters(seen, lambda name: set_status.NodeState())
+    status = Status({"metadata": {}}, NOW)
+    for one in set_status.deprecated_conditions(seen, counted["readyReplicas"], None):
+        status.set_deprecated(one)
+    found = status.fields.get("deprecated", {}).get("v1beta1", {}).get("conditions") or []
+    summary = deprecated_summary(found, set_status.SUMMED_UP)
+    if summary is not None:
+        status.set_deprecated(summary)
+    listed = without_times((status.fields.get("deprecated") or {"v1beta1": {"conditions": []}})["v1beta1"]["conditions"])
+    assert without_empty({**counted, "conditions": listed}) == without_empty(row["answer"])
+
+
+@pytest.mark.parametrize("row", rows("remediation"))
+def test_sick_machines_are_treated_the_same(row: Row) -> None:
+    question = asked(row)
+    known, deployment = machines(question), question.get("machineDeployment")
+    limit, shown, outdated = None, "", False
+    if deployment is not None:
+        typed = msgspec.convert(deployment, MachineDeployment)
+        raw = typed.spec.remediation.max_in_flight
+        limit, shown = (None, "") if raw is None else (scaled(raw, typed.spec.replicas or 1, up=True), str(raw))
+        own = question["machineSet"]["metadata"]["annotations"][names.REVISION_ANNOTATION]
+        outdated = deployment["metadata"]["annotations"][names.REVISION_ANNOTATION] != own
+    decision = remediation.checked(remediation.decide(known, outdated=outdated, max_in_flight=limit, shown=shown), [])
+    said = {one.machine.metadata["name"]: one for one in decision.said}
+    for machine in known:
+        name = machine.metadata["name"]
+        expected = row["answer"][name]
+        deleted = any(one is machine for one in decision.delete)
+        assert (deleted or bool(machine.metadata.get("deletionTimestamp"))) == expected["deleting"]
+        if name in said:
+            told, older = said[name].condition, said[name].deprecated
+            theirs = expected["condition"]
+            assert (told.status, told.reason, told.message) == (theirs["status"], theirs["reason"], theirs["message"])
+            assert (older.status if older else None) == (expected.get("deprecated") or {"status": None})["status"]
+        elif any(one is machine for one in decision.recovered):
+            assert "condition" not in expected
+        else:
+            had = next((one.reason for one in machine.status.conditions if one.type == names.OWNER_REMEDIATED_CONDITION), None)
+            assert (expected.get("condition") or {"reason": None})["reason"] == had
 
 
 @pytest.mark.parametrize("row", rows("desired-machine"))

@@ -56,6 +56,7 @@ class Workers:
     """``clients`` counts what is asked of the API server, by verb."""
 
     def __init__(self, server: EmbeddedServer) -> None:
+        self.server = server
         self.client = AsyncClient(server.connection())
         self._watching = AsyncClient(server.connection())
         self.cache = Cache(self._watching)
@@ -74,9 +75,7 @@ class Workers:
         """A new process, as far as its memory goes."""
         clock: Callable[[], datetime] = lambda: datetime.now(UTC) + self.ahead  # noqa: E731
         watch = self.watched.append
-        self.sets = MachineSetReconciler(
-            self.acting, self.cache, workload=self.workload, events=self.events, watch=watch, clock=clock
-        )
+        self.sets = MachineSetReconciler(self.acting, self.cache, workload=self.workload, events=self.events, watch=watch, clock=clock)
         self.deployments = MachineDeploymentReconciler(self.acting, self.cache, events=self.events, watch=watch, clock=clock)
 
     async def close(self) -> None:
@@ -118,7 +117,9 @@ class Workers:
         }
         return {"metadata": {"labels": {"pool": "p"}}, "spec": {**spec, **more}}
 
-    async def deployment(self, name: str = "md", replicas: int = 3, surge: int | str = 1, unavailable: int | str = 0, **more: Any) -> Manifest:
+    async def deployment(
+        self, name: str = "md", replicas: int = 3, surge: int | str = 1, unavailable: int | str = 0, **more: Any
+    ) -> Manifest:
         strategy = more.pop("strategy", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}})
         template = more.pop("template", self.template())
         template["metadata"]["labels"] = {"pool": name}
@@ -180,7 +181,10 @@ class Workers:
 
     async def settle(self) -> None:
         for kind in {*KINDS, *(watch.kind for watch in self.watched)}:
-            wanted = {(one["metadata"]["namespace"], one["metadata"]["name"]): int(one["metadata"]["resourceVersion"]) for one in await self.client.list(kind)}
+            wanted = {
+                (one["metadata"]["namespace"], one["metadata"]["name"]): int(one["metadata"]["resourceVersion"])
+                for one in await self.client.list(kind)
+            }
 
             async def caught_up(kind: Kind = kind, wanted: dict[tuple[str, str], int] = wanted) -> bool:
                 known = {(one.namespace, one.name): int(one.metadata.resource_version) for one in await self.cache.list(kind)}
@@ -237,7 +241,11 @@ class Workers:
     async def sick(self, name: str, *, reason: str = "WaitingForRemediation") -> None:
         """A MachineHealthCheck finds a Machine sick and asks its owner to act."""
         found = [condition("HealthCheckSucceeded", "False", "UnhealthyNode"), condition("OwnerRemediated", "False", reason)]
-        kept = [one for one in (await self.get(MACHINE, name)).get("status", {}).get("conditions") or () if one["type"] not in ("HealthCheckSucceeded", "OwnerRemediated")]
+        kept = [
+            one
+            for one in (await self.get(MACHINE, name)).get("status", {}).get("conditions") or ()
+            if one["type"] not in ("HealthCheckSucceeded", "OwnerRemediated")
+        ]
         await self.patch(MACHINE, name, {"status": {"conditions": [*kept, *found]}}, subresource="status")
 
 

@@ -10,9 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
 )
 
 // Question is one case; which of its fields count depends on the subject.
@@ -28,6 +31,7 @@ type Question struct {
 	BootstrapMissing  bool                                        `json:"bootstrapMissing"`
 	InfraMissing      bool                                        `json:"infrastructureMissing"`
 	MachinesUnknown   bool                                        `json:"machinesUnknown"`
+	MachineDeployment *clusterv1.MachineDeployment                `json:"machineDeployment"`
 	PreflightMessages []string                                    `json:"preflightMessages"`
 }
 
@@ -91,6 +95,57 @@ func Status(q *Question) (any, error) {
 	}
 	err := (&Reconciler{}).updateStatus(quiet(), s)
 	return s.machineSet.Status, err
+}
+
+// DeprecatedStatus is what a MachineSet reports in yesterday's form; its machines have no Nodes yet.
+func DeprecatedStatus(q *Question) (any, error) {
+	s := &scope{machineSet: q.MachineSet, cluster: q.Cluster, machines: q.Machines, getAndAdoptMachinesForMachineSetSucceeded: true}
+	setReplicas(quiet(), q.MachineSet, q.Machines, true)
+	if err := (&Reconciler{}).reconcileV1Beta1Status(quiet(), s); err != nil {
+		return nil, err
+	}
+	v1beta1conditions.SetSummary(q.MachineSet, v1beta1conditions.WithConditions(
+		clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ResizedV1Beta1Condition, clusterv1.MachinesReadyV1Beta1Condition))
+	return q.MachineSet.Status.Deprecated.V1Beta1, nil
+}
+
+// Remediation is what becomes of sick machines: what is said of each, and which are deleted.
+func Remediation(q *Question) (any, error) {
+	scheme := runtime.NewScheme()
+	_ = clusterv1.AddToScheme(scheme)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&clusterv1.Machine{})
+	for _, machine := range q.Machines {
+		machine.Finalizers = []string{"oracle"}
+		builder = builder.WithObjects(machine)
+	}
+	c := builder.Build()
+	s := &scope{machineSet: q.MachineSet, cluster: q.Cluster, owningMachineDeployment: q.MachineDeployment}
+	for _, machine := range q.Machines {
+		found := &clusterv1.Machine{}
+		if err := c.Get(quiet(), client.ObjectKeyFromObject(machine), found); err != nil {
+			return nil, err
+		}
+		s.machines = append(s.machines, found)
+	}
+	if _, err := (&Reconciler{Client: c}).reconcileUnhealthyMachines(quiet(), s); err != nil {
+		return nil, err
+	}
+	answer := map[string]any{}
+	for _, machine := range q.Machines {
+		found := &clusterv1.Machine{}
+		if err := c.Get(quiet(), client.ObjectKeyFromObject(machine), found); err != nil {
+			return nil, err
+		}
+		said := map[string]any{"deleting": !found.DeletionTimestamp.IsZero()}
+		if condition := conditions.Get(found, clusterv1.MachineOwnerRemediatedCondition); condition != nil {
+			said["condition"] = condition
+		}
+		if condition := v1beta1conditions.Get(found, clusterv1.MachineOwnerRemediatedV1Beta1Condition); condition != nil {
+			said["deprecated"] = condition
+		}
+		answer[machine.Name] = said
+	}
+	return answer, nil
 }
 
 // DesiredMachine is what a MachineSet wants of a machine.

@@ -25,12 +25,14 @@ type answered struct {
 }
 
 var ofSets = map[string]func(*machineset.Question) (any, error){
-	"delete-order":      machineset.DeleteOrder,
-	"remediation-order": machineset.RemediationOrder,
-	"preflights":        machineset.Preflights,
-	"machineset-status": machineset.Status,
-	"desired-machine":   machineset.DesiredMachine,
-	"requeue":           machineset.Requeue,
+	"delete-order":          machineset.DeleteOrder,
+	"remediation-order":     machineset.RemediationOrder,
+	"preflights":            machineset.Preflights,
+	"machineset-status":     machineset.Status,
+	"machineset-deprecated": machineset.DeprecatedStatus,
+	"remediation":           machineset.Remediation,
+	"desired-machine":       machineset.DesiredMachine,
+	"requeue":               machineset.Requeue,
 }
 
 var ofDeployments = map[string]func(*machinedeployment.Question) (any, error){

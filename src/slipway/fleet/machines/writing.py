@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from slipway.runtime.cache.cache import Cache
 
 
-async def write_metadata(client: AsyncClient, cache: Cache, kind: Kind, manifest: Manifest, field: str) -> None:
-    """Write one field of the metadata, unless somebody else was faster."""
+async def write_metadata(client: AsyncClient, cache: Cache, kind: Kind, manifest: Manifest, field: str) -> Manifest:
+    """Write one field of the metadata, unless somebody else was faster; the object then."""
     metadata = manifest["metadata"]
     patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], field: metadata[field]}}
-    cache.wrote(kind, await client.patch(kind, metadata["name"], metadata["namespace"], patch, type=PatchType.MERGE))
+    written = await client.patch(kind, metadata["name"], metadata["namespace"], patch, type=PatchType.MERGE)
+    cache.wrote(kind, written)
+    return written
 
 
-async def own(client: AsyncClient, cache: Cache, kind: Kind, manifest: Manifest, owner: Manifest) -> None:
-    """Give an object this owner, where it has not just this one."""
+async def own(client: AsyncClient, cache: Cache, kind: Kind, manifest: Manifest, owner: Manifest) -> Manifest:
+    """Give an object this owner, where it has not just this one; the object then."""
     references = manifest["metadata"].get("ownerReferences") or []
-    if owner not in references:
-        manifest["metadata"]["ownerReferences"] = owners.ensure(references, owner)
-        await write_metadata(client, cache, kind, manifest, "ownerReferences")
+    if owner in references:
+        return manifest
+    manifest["metadata"]["ownerReferences"] = owners.ensure(references, owner)
+    return await write_metadata(client, cache, kind, manifest, "ownerReferences")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, TEST_MACHINE_TEMPLATE, crds, reference
 from fleet.machines.workers import SPACE, Workers, condition
@@ -10,11 +12,12 @@ from slipway.api.cluster import names
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.deployment.order import ORDER_ANNOTATION
+from slipway.runtime.objects import Request
 
 pytestmark = pytest.mark.asyncio
 
 
-def to_version(version: str) -> dict[str, object]:
+def to_version(version: str) -> dict[str, Any]:
     return {"spec": {"template": {"spec": {"version": version}}}}
 
 
@@ -25,7 +28,7 @@ async def rolled_out(workers: Workers, version: str, replicas: int, sets: int = 
     return done and len(await workers.names(MACHINE_SET)) == sets
 
 
-async def create(workers: Workers, replicas: int = 3, **more: object) -> None:
+async def create(workers: Workers, replicas: int = 3, **more: Any) -> None:
     await workers.deployment(replicas=replicas, **more)
     await workers.until(lambda: rolled_out(workers, "v1.35.0", replicas))
     await workers.everything()
@@ -156,7 +159,7 @@ async def test_it_is_scaled_both_ways(workers: Workers) -> None:
 
 async def test_a_paused_rollout_rests_and_is_still_scaled(workers: Workers) -> None:
     await create(workers, replicas=2)
-    await workers.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"paused": True, "replicas": 3, **to_version("v1.36.0")["spec"]}})  # type: ignore[dict-item]
+    await workers.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"paused": True, "replicas": 3, **to_version("v1.36.0")["spec"]}})
     for _ in range(4):
         await workers.everything()
     assert await workers.versions() == ["v1.35.0"] * 3
@@ -259,6 +262,32 @@ async def test_a_process_that_is_killed_at_any_time_leaves_nothing_doubled(worke
     assert await workers.names(TEST_MACHINE) == await workers.names(TEST_CONFIG) == await workers.names(MACHINE)
 
 
+async def test_what_upstream_updates_in_place_is_left_alone(workers: Workers) -> None:
+    await create(workers, replicas=2)
+    (one,) = await workers.names(MACHINE_SET)
+    updating = (await workers.names(MACHINE))[0]
+    await workers.patch(MACHINE, updating, {"metadata": {"annotations": {names.UPDATE_IN_PROGRESS_ANNOTATION: ""}}})
+    await workers.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"replicas": 1, **to_version("v1.36.0")["spec"]}})
+    for step in (workers.roll(), workers.set(one)):
+        with pytest.raises(OperatorError, match=f"update in place of Machine {updating}"):
+            await step
+    assert await workers.versions() == ["v1.35.0"] * 2
+    assert "update in place" in (await workers.told(MACHINE_DEPLOYMENT, "md", "ScalingUp"))[2]
+
+
+async def test_what_somebody_else_writes_meanwhile_stays(workers: Workers) -> None:
+    await create(workers, replicas=1)
+    (one,) = await workers.names(MACHINE_SET)
+    await workers.settle()
+    for kind, name in ((MACHINE_DEPLOYMENT, "md"), (MACHINE_SET, one)):
+        await workers.patch(kind, name, {"metadata": {"annotations": {"theirs": "x"}}})
+    # The cache does not know of it yet.
+    await workers.deployments.reconcile(Request(SPACE, "md"))
+    await workers.sets.reconcile(Request(SPACE, one))
+    for kind, name in ((MACHINE_DEPLOYMENT, "md"), (MACHINE_SET, one)):
+        assert (await workers.get(kind, name))["metadata"]["annotations"]["theirs"] == "x"
+
+
 # Order and safety beyond Cluster API.
 
 
@@ -307,7 +336,9 @@ async def test_machine_deployments_are_rolled_out_in_their_order(workers: Worker
 
     async def in_order() -> None:
         versions = {one["metadata"]["labels"][names.DEPLOYMENT_NAME_LABEL]: one["spec"]["version"] for one in await workers.all(MACHINE)}
-        first = [one["spec"]["version"] for one in await workers.all(MACHINE) if one["metadata"]["labels"][names.DEPLOYMENT_NAME_LABEL] == "b"]
+        first = [
+            one["spec"]["version"] for one in await workers.all(MACHINE) if one["metadata"]["labels"][names.DEPLOYMENT_NAME_LABEL] == "b"
+        ]
         if "v1.35.0" in first:
             assert versions["a"] == "v1.35.0"
 

@@ -264,3 +264,21 @@ async def test_machines_are_not_made_twice_while_the_cache_is_behind(workers: Wo
     for _ in range(3):
         await workers.sets.reconcile(Request(SPACE, "ms"))
     assert len(await workers.names(MACHINE)) == 3
+
+
+async def test_a_naming_template_that_names_nothing_is_told(workers: Workers) -> None:
+    await workers.machine_set(replicas=1, spec={"machineNaming": {"template": "{{ .nobody.name }}-{{ .random }}"}})
+    await workers.set("ms")
+    with pytest.raises(OperatorError, match="no name can be made"):
+        await workers.set("ms")
+    assert "no name can be made" in (await workers.told(MACHINE_SET, "ms", "ScalingUp"))[2]
+    assert await workers.names(TEST_CONFIG) == []
+
+
+async def test_a_control_plane_whose_version_is_none_is_told(workers: Workers) -> None:
+    await workers.control_plane("v1.35.0", "banana")
+    await workers.machine_set(replicas=1)
+    await workers.set("ms")
+    with pytest.raises(OperatorError, match="banana"):
+        await workers.set("ms")
+    assert '"banana" of a machine of KubeadmControlPlane ns/cp is not one' in (await workers.told(MACHINE_SET, "ms", "ScalingUp"))[2]

@@ -199,15 +199,15 @@ def _scale_paused(goal: Goal, new: Sized | None, old: Sequence[Sized], plan: _Pl
     by_size = sorted(by_age, key=lambda one: -one.spec)
     left, shares = change, {}
     for one in by_size:
-        share = _share(goal, one, sum(each.status for each in sets))
-        shares[one.name] = min(share, left) if change > 0 else max(share, left)
+        part = share(goal, one, sum(each.status for each in sets))
+        shares[one.name] = min(part, left) if change > 0 else max(part, left)
         left -= shares[one.name]
     shares[by_size[0].name] += left
     for one in by_size:
         plan.set(one, max(one.spec + shares[one.name], 0), why)
 
 
-def _share(goal: Goal, one: Sized, machines: int) -> int:
+def share(goal: Goal, one: Sized, machines: int) -> int:
     """By how much the MachineSet changes when the MachineDeployment goes from what it could be at most to what it can be now."""
     if goal.replicas == 0:
         return -one.spec

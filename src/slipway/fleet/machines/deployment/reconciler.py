@@ -18,21 +18,22 @@ from slipway.api.cluster.core.machinedeployment import MachineDeployment
 from slipway.api.cluster.core.machineset import MachineSet
 from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.contract import naming, selectors
-from slipway.fleet.contract.apply import Applier
+from slipway.fleet.contract import naming
 from slipway.fleet.contract.facts import cluster_from, cluster_reference, paused_by, read
 from slipway.fleet.contract.references import ANY, References
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status, deprecated_summary
 from slipway.fleet.machines.deployment import desired, status
 from slipway.fleet.machines.deployment.gate import RETRY, Gate, Wait, has_machines
+from slipway.fleet.machines.deployment.input import defaulted, refuse
 from slipway.fleet.machines.deployment.matching import Found, find
 from slipway.fleet.machines.deployment.planner import Goal, Sized, Step, next_step
-from slipway.fleet.machines.deployment.watches import WATCHES, referred
+from slipway.fleet.machines.deployment.sets import MachineSets
+from slipway.fleet.machines.deployment.watches import WATCHES, control_planes, templates
 from slipway.fleet.machines.expectations import Expectations
 from slipway.fleet.machines.machineset.checks import Checks
-from slipway.fleet.machines.machineset.watches import controlled, uncontrolled
-from slipway.fleet.machines.propagation import Propagation
+from slipway.fleet.machines.machineset.takeover import unfinished
+from slipway.fleet.machines.machineset.watches import controlled
 from slipway.fleet.machines.writing import own, write_metadata
 from slipway.kube.errors import ConflictError
 from slipway.runtime import finalizers, owners
@@ -42,7 +43,7 @@ from slipway.runtime.objects import DONE, Object, Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
@@ -112,10 +113,11 @@ class MachineDeploymentReconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client, self._cache, self._events, self._clock = client, cache, events, clock
-        self._references = References(client, cache, watch=lambda kind: watch(referred(kind)), watchable=ANY)
-        self._gate = Gate(cache, Checks(self._references))
+        self._references = References(client, cache, watch=lambda kind: watch(templates(kind)), watchable=ANY)
+        planes = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=ANY)
+        self._gate = Gate(cache, Checks(self._references, planes))
         self._expected = Expectations(cache)
-        self._sets = Propagation(Applier(client, cache, names.MACHINE_DEPLOYMENT_FIELD_MANAGER))
+        self._sets = MachineSets(client, cache, self._expected, events)
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(MACHINE_DEPLOYMENT, request.name, request.namespace)
@@ -169,15 +171,18 @@ class MachineDeploymentReconciler:
 
     async def _do(self, subject: Subject, outcome: _Outcome) -> None:
         if subject.deleting:
-            outcome.sets = await self._gather(subject)
+            outcome.sets = await self._sets.gather(subject.manifest, subject.deployment)
             await self._delete(subject, outcome.sets)
             return
         metadata, cluster = subject.manifest["metadata"], subject.scope.cluster
         metadata["labels"] = {**(metadata.get("labels") or {}), names.CLUSTER_NAME_LABEL: subject.deployment.spec.cluster_name}
         metadata["ownerReferences"] = owners.ensure(metadata.get("ownerReferences"), cluster_reference(cluster))
         await self._templates(subject, outcome)
-        outcome.sets = await self._gather(subject)
+        outcome.sets = await self._sets.gather(subject.manifest, subject.deployment)
         refuse(subject.deployment)
+        begun = unfinished([*outcome.sets, *await self._machines(outcome)])
+        if begun:
+            raise OperatorError(begun)
         await self._roll_out(subject, outcome)
 
     async def _templates(self, subject: Subject, outcome: _Outcome) -> None:
@@ -196,25 +201,6 @@ class MachineDeploymentReconciler:
                 continue
             kind = await self._references.kind(reference)
             await own(self._client, self._cache, kind, template, cluster_reference(subject.scope.cluster))
-
-    async def _gather(self, subject: Subject) -> list[Object]:
-        """The MachineSets that it controls; those that its selector chooses and nobody controls become its own."""
-        selector, metadata = subject.deployment.spec.selector, subject.manifest["metadata"]
-        problem = selectors.problem(selector) or ("" if selector else "it is empty, and would choose everything")
-        if problem:
-            raise OperatorError(f"the label selector of the MachineDeployment cannot be used: {problem}")
-        found = list(await controlled(self._cache, MACHINE_SET, metadata["uid"]))
-        for one in await uncontrolled(self._cache, MACHINE_SET, subject.request.namespace):
-            if not selectors.matches(selector, one.metadata.labels):
-                continue
-            try:
-                await own(self._client, self._cache, MACHINE_SET, one.content(), owners.reference(subject.manifest))
-            except OperatorError as error:
-                self._event(subject, "Warning", "FailedAdopt", f'Failed to adopt MachineSet "{one.name}": {error.message}')
-                continue
-            self._event(subject, "Normal", "SuccessfulAdopt", f'Adopted MachineSet "{one.name}"')
-            self._expected.wrote(subject.request, MACHINE_SET, one.name)
-        return found
 
     async def _delete(self, subject: Subject, sets: Sequence[Object]) -> None:
         if not sets:
@@ -248,8 +234,9 @@ class MachineDeploymentReconciler:
         if current is not None or suffix:
             await self._write_current(subject, outcome, step, wanted, by_name, old, current, suffix, found.reason)
         for one in old:
-            await self._write(subject, outcome, step, wanted, one, desired.kept_revision(one))
-        await self._clean_up(subject, step, by_name)
+            await self._write(wanted, one, step, desired.kept_revision(one), outcome)
+        for name in step.delete:
+            await self._sets.delete(subject.manifest, by_name[name])
 
     async def _write_current(
         self,
@@ -268,82 +255,43 @@ class MachineDeploymentReconciler:
             manifest = by_name[outcome.new]
             if outcome.wait.closed:
                 # It stands in for one that is yet to be made, or rests: what it was, it stays.
-                await self._write(subject, outcome, step, wanted, manifest, desired.kept_revision(manifest))
+                await self._write(wanted, manifest, step, desired.kept_revision(manifest), outcome)
                 return
             revision = desired.next_revision(manifest, old)
-            await self._write(subject, outcome, step, wanted, manifest, revision.annotations)
+            await self._write(wanted, manifest, step, revision.annotations, outcome)
         else:
             revision = desired.next_revision(None, old)
             size = step.sizes[_NEW]
             made = desired.machine_set(wanted, None, size.replicas, {**revision.annotations, **size.annotations}, suffix=suffix)
-            written = await self._create(subject, made)
+            written = await self._sets.create(subject.manifest, made)
             outcome.new = written["metadata"]["name"]
             outcome.after[outcome.new] = msgspec.convert(written, MachineSet)
             _log.info("MachineSet created", extra=fields(machineSet=outcome.new, replicas=size.replicas, because=reason))
         metadata = subject.manifest["metadata"]
         metadata["annotations"] = {**(metadata.get("annotations") or {}), names.REVISION_ANNOTATION: revision.number}
 
-    async def _create(self, subject: Subject, wanted: Manifest) -> Manifest:
-        name, replicas = wanted["metadata"]["name"], wanted["spec"]["replicas"]
-        where = f"{subject.request.namespace}/{name}"
-        try:
-            written = await self._sets.create(MACHINE_SET, wanted)
-        except OperatorError as error:
-            self._event(subject, "Warning", "FailedCreate", f"Failed to create MachineSet {where}: {error.message}")
-            raise
-        self._expected.wrote(subject.request, MACHINE_SET, name)
-        self._event(subject, "Normal", "SuccessfulCreate", f"Created MachineSet {where} with {replicas} replicas")
-        return written
-
-    async def _write(
-        self, subject: Subject, outcome: _Outcome, step: Step, wanted: Manifest, current: Manifest, revision: dict[str, str] | object
-    ) -> None:
+    async def _write(self, wanted: Manifest, current: Manifest, step: Step, revision: Mapping[str, str], outcome: _Outcome) -> None:
         """Bring a MachineSet to its size, and to what it follows of the MachineDeployment."""
-        assert isinstance(revision, dict)
-        name, before = current["metadata"]["name"], current["spec"].get("replicas") or 0
+        name = current["metadata"]["name"]
         size = step.sizes[name]
         intent = desired.machine_set(wanted, current, size.replicas, {**revision, **size.annotations})
-        try:
-            written = await self._sets.apply(MACHINE_SET, intent, current)
-        except OperatorError as error:
-            if current["metadata"].get("deletionTimestamp"):
-                # It went in the meantime.
-                return
-            self._event(
-                subject, "Warning", "FailedUpdate", f"Failed to update MachineSet {subject.request.namespace}/{name}: {error.message}"
-            )
-            raise
-        outcome.after[name] = msgspec.convert(written, MachineSet)
-        if written["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
-            self._expected.wrote(subject.request, MACHINE_SET, name)
-        if size.replicas != before:
-            way = "up" if size.replicas > before else "down"
-            self._event(subject, "Normal", "SuccessfulScale", f"Scaled {way} MachineSet {name}: {before} -> {size.replicas}")
-            _log.info(
-                "Scaled %s MachineSet from %d to %d replicas",
-                way,
-                before,
-                size.replicas,
-                extra=fields(machineSet=name, because=size.reason),
-            )
-
-    async def _clean_up(self, subject: Subject, step: Step, by_name: dict[str, Manifest]) -> None:
-        for name in step.delete:
-            uid = by_name[name]["metadata"]["uid"]
-            try:
-                await self._client.delete(MACHINE_SET, name, subject.request.namespace, uid=uid)
-            except OperatorError as error:
-                self._event(subject, "Warning", "FailedDelete", f'Failed to delete MachineSet "{name}": {error.message}')
-                raise
-            self._expected.deleted(subject.request, MACHINE_SET, name, uid)
-            self._event(subject, "Normal", "SuccessfulDelete", f'Deleted MachineSet "{name}"')
+        written = await self._sets.write(wanted, intent, current, size.reason)
+        if written is not None:
+            outcome.after[name] = msgspec.convert(written, MachineSet)
 
     async def _tell(self, subject: Subject, outcome: _Outcome) -> None:
         now, told = subject.scope.now, Status(subject.manifest, subject.scope.now)
         sets = None if outcome.sets is None else [outcome.after.get(one.name) or read(one, MachineSet) for one in outcome.sets]
         problem = outcome.error.message if outcome.error is not None else outcome.template_problem
         waiting = (*outcome.wait.closed, *outcome.wait.held)
-        seen = status.Seen(subject.deployment, sets, await self._machines(outcome), tuple(outcome.missing), waiting, problem)
+        seen = status.Seen(
+            subject.deployment,
+            sets,
+            [read(one, Machine) for one in await self._machines(outcome)],
+            tuple(outcome.missing),
+            waiting,
+            problem,
+        )
         told.fields.update(status.counters(seen))
         for condition in status.conditions(seen, told.fields.get("availableReplicas"), now):
             told.say(condition)
@@ -361,50 +309,12 @@ class MachineDeploymentReconciler:
             told.observed()
         await subject.scope.save()
 
-    async def _machines(self, outcome: _Outcome) -> list[Machine]:
-        found = [one for each in outcome.sets or () for one in await controlled(self._cache, MACHINE, each.metadata.uid)]
-        return [read(one, Machine) for one in found]
-
-    def _event(self, subject: Subject, kind: str, reason: str, message: str) -> None:
-        self._events.event(subject.manifest, "Warning" if kind == "Warning" else "Normal", reason, message)
+    async def _machines(self, outcome: _Outcome) -> list[Object]:
+        return [one for each in outcome.sets or () for one in await controlled(self._cache, MACHINE, each.metadata.uid)]
 
 
 # Stands for the MachineSet that is yet to be named.
 _NEW = ""
-
-
-def refuse(deployment: MachineDeployment) -> None:
-    """An error where a rollout would do harm: what the webhooks refuse, and who runs without them may have."""
-    replicas, spec = deployment.spec.replicas, deployment.spec
-    if replicas is None:
-        raise OperatorError("the MachineDeployment does not say how many replicas it has")
-    if replicas < 0:
-        raise OperatorError(f"the MachineDeployment has {replicas} replicas: it must have 0 or more")
-    status.limits_of(deployment)
-    labels = {
-        **spec.template.metadata.labels,
-        names.CLUSTER_NAME_LABEL: spec.cluster_name,
-        names.DEPLOYMENT_NAME_LABEL: deployment.metadata["name"],
-    }
-    if not selectors.matches(spec.selector, labels):
-        chosen = selectors.text(spec.selector)
-        raise OperatorError(f'the selector "{chosen}" of the MachineDeployment does not choose the Machines of its own template')
-
-
-def defaulted(deployment: Manifest) -> Manifest:
-    """With the Cluster's label in selector and template, as the webhook writes it: what is applied must not lack what MachineSets add."""
-    spec = deployment["spec"]
-    name = {names.CLUSTER_NAME_LABEL: spec["clusterName"]}
-    selector, template = spec.get("selector") or {}, spec["template"]
-    metadata = template.get("metadata") or {}
-    return {
-        **deployment,
-        "spec": {
-            **spec,
-            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **name}},
-            "template": {**template, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **name}}},
-        },
-    }
 
 
 def _goal(subject: Subject, wait: Wait, *, rolling: bool) -> Goal:

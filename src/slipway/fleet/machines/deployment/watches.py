@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.core.machinedeployment import MachineDeployment
 from slipway.api.cluster.kinds import CLUSTER, MACHINE_DEPLOYMENT, MACHINE_SET
-from slipway.api.cluster.names import CLUSTER_NAME_LABEL, TEMPLATE_SUFFIX
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.fleet.contract import selectors
 from slipway.fleet.contract.facts import cluster_from, read
 from slipway.fleet.contract.references import changed, clusters_of_control_plane, members
@@ -53,18 +53,23 @@ async def of_sibling(found: Object, cache: Cache) -> Iterable[Request]:
     return [one.request for one in others if one.name != found.name and ORDER_ANNOTATION in one.metadata.annotations]
 
 
-async def of_referred(found: Object, cache: Cache) -> Iterable[Request]:
-    """The MachineDeployments of a template, or of the clusters of a control plane."""
-    if found.kind.kind.endswith(TEMPLATE_SUFFIX):
-        cache.add_index(MACHINE_DEPLOYMENT, of_sets.TEMPLATE, by_template)
-        key = f"{found.namespace}/{found.kind.group}/{found.kind.kind}/{found.name}"
-        return [one.request for one in await cache.list(MACHINE_DEPLOYMENT, index=(of_sets.TEMPLATE, key))]
+async def of_template(found: Object, cache: Cache) -> Iterable[Request]:
+    cache.add_index(MACHINE_DEPLOYMENT, of_sets.TEMPLATE, by_template)
+    key = f"{found.namespace}/{found.kind.group}/{found.kind.kind}/{found.name}"
+    return [one.request for one in await cache.list(MACHINE_DEPLOYMENT, index=(of_sets.TEMPLATE, key))]
+
+
+async def of_control_plane(found: Object, cache: Cache) -> Iterable[Request]:
     clusters = await clusters_of_control_plane(found, cache)
     return [one.request for cluster in clusters for one in await members(cache, MACHINE_DEPLOYMENT, found.namespace, cluster)]
 
 
-def referred(kind: Kind) -> Watch:
-    return of_sets.referred(kind, of_referred)
+def templates(kind: Kind) -> Watch:
+    return of_sets.templates(kind, of_template)
+
+
+def control_planes(kind: Kind) -> Watch:
+    return of_sets.control_planes(kind, of_control_plane)
 
 
 def _progress(found: Object) -> Any:

@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 
 
 class Checks:
-    def __init__(self, references: References) -> None:
-        self._references = references
+    """Templates and control planes are of kinds that somebody refers to, and are watched for different reasons."""
+
+    def __init__(self, templates: References, control_planes: References) -> None:
+        self._templates, self._control_planes = templates, control_planes
 
     async def control_plane(self, cluster: Object) -> preflight.ControlPlane | None:
         """None where the Cluster has none, or one without a version."""
         reference = read(cluster, Cluster).spec.control_plane_ref
         if not reference.name:
             return None
-        return preflight.control_plane_from(await self._references.last_known(reference, cluster.namespace))
+        return preflight.control_plane_from(await self._control_planes.last_known(reference, cluster.namespace))
 
     async def skipped(self, annotation: str, template: MachineTemplateSpec, namespace: str) -> frozenset[str]:
         """The checks that the annotation of a MachineSet names, or that of its bootstrap template where it names none."""
         reference = template.spec.bootstrap.config_ref
         if not annotation and reference.name:
-            found = await self._references.find(reference, namespace)
+            found = await self._templates.find(reference, namespace)
             annotation = preflight.skip_annotation(found) if found is not None else ""
         return preflight.skipped(annotation)
 

@@ -12,6 +12,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.kinds import MACHINE
+from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.templates import clone
 from slipway.fleet.machines.machineset import desired
@@ -20,7 +21,6 @@ from slipway.runtime.logs import fields
 if TYPE_CHECKING:
     from slipway.api.cluster.core.machineset import MachineSet
     from slipway.api.cluster.kinds import Kind
-    from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.references import References
     from slipway.fleet.machines.propagation import Propagation
@@ -62,12 +62,12 @@ class Creator:
 
     async def create(self, manifest: Manifest, machine_set: MachineSet) -> Manifest:
         """One more Machine."""
-        name = desired.machine_name(manifest)
         made: list[Clone] = []
-        reason = BOOTSTRAP_FAILED
+        reason = MACHINE_FAILED
         spec = machine_set.spec.template.spec
         try:
-            bootstrap = None
+            name = desired.machine_name(manifest)
+            reason, bootstrap = BOOTSTRAP_FAILED, None
             if spec.bootstrap.config_ref:
                 bootstrap = await self._clone(manifest, spec.bootstrap.config_ref, name)
                 made.append(bootstrap)
@@ -102,7 +102,7 @@ class Creator:
             annotations={},
             owners=[desired.set_reference(machine_set)],
         )
-        kind = await self._references.kind(reference.__class__(kind=wanted["kind"], name=name, api_group=reference.api_group))
+        kind = await self._references.kind(Reference(kind=wanted["kind"], name=name, api_group=reference.api_group))
         wanted["apiVersion"] = kind.api_version
         written = await self._machines.create(kind, wanted)
         made = Clone(kind, written)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,7 +29,7 @@ from slipway.runtime import owners
 from slipway.runtime.logs import fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from slipway.api.cluster.core.machineset import MachineSet
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("slipway.fleet.machines.machineset")
 
+T = TypeVar("T")
 _AT_ONCE = 10
 _REMEMBERED = 50_000
 _CONDITION = names.OWNER_REMEDIATED_CONDITION
@@ -98,13 +99,17 @@ class Members:
         self._events.event(manifest, "Normal", "SuccessfulAdopt", f'Adopted Machine "{machine.name}"')
         return True
 
-    async def delete(self, request: Request, machine: Object, why: str) -> None:
-        """Delete a Machine that is not going already; ``request`` is whose it is."""
-        if machine.metadata.deletion_timestamp is not None:
-            return
-        await self._client.delete(MACHINE, machine.name, machine.namespace, uid=machine.metadata.uid)
-        self._expected.deleted(request, MACHINE, machine.name, machine.metadata.uid)
-        _log.info("Deleting Machine (%s)", why, extra=fields(machine=machine.name))
+    async def delete(self, request: Request, machines: Sequence[Object], why: str) -> list[str]:
+        """Delete those that are not going already; their names.  ``request`` is whose they are."""
+        going = [one for one in machines if one.metadata.deletion_timestamp is None]
+
+        async def one(machine: Object) -> None:
+            await self._client.delete(MACHINE, machine.name, machine.namespace, uid=machine.metadata.uid)
+            self._expected.deleted(request, MACHINE, machine.name, machine.metadata.uid)
+            _log.info("Deleting Machine (%s)", why, extra=fields(machine=machine.name))
+
+        await _each(one, going)
+        return [machine.name for machine in going]
 
     async def say(self, members: Mapping[str, Member], decision: Remediation) -> None:
         """Write what was decided about sick Machines to them."""
@@ -124,17 +129,7 @@ class Members:
     async def propagate(self, manifest: Manifest, members: Sequence[Member]) -> None:
         """Let Machines and their clones follow what may change without a new Machine."""
         intent = _intent(manifest)
-        gate = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(member: Member) -> None:
-            async with gate:
-                await self._follow(manifest, intent, member)
-
-        results = await asyncio.gather(*(one(member) for member in members), return_exceptions=True)
-        # One Machine that cannot be changed does not keep the others from it.
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        await _each(lambda member: self._follow(manifest, intent, member), members)
 
     async def _follow(self, manifest: Manifest, intent: bytes, member: Member) -> None:
         found, spec = member.found, member.machine.spec
@@ -194,6 +189,19 @@ class Members:
                 if clone.name not in used and clone.metadata.deletion_timestamp is None:
                     await self._client.delete(kind, clone.name, clone.namespace, uid=clone.metadata.uid)
                     _log.info("Deleted a clone without a Machine", extra=fields(kind=kind.kind, clone=clone.name))
+
+
+async def _each(do: Callable[[T], Awaitable[None]], objects: Iterable[T]) -> None:
+    """Do it for all, some at a time; one for which it fails does not keep the others from it."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(each: T) -> None:
+        async with gate:
+            await do(each)
+
+    for result in await asyncio.gather(*(one(each) for each in objects), return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
 
 
 def _intent(manifest: Manifest) -> bytes:

@@ -49,8 +49,8 @@ class ControlPlane(NamedTuple):
 
     @property
     def upgrading(self) -> bool:
-        wanted = Version.tolerant(self.version)
-        return any(status and is_newer(wanted, Version.tolerant(status)) for status in self.statuses)
+        wanted = _parsed(self.version, str(self))
+        return any(status and is_newer(wanted, _parsed(status, f"a machine of {self}")) for status in self.statuses)
 
 
 class Topology(NamedTuple):

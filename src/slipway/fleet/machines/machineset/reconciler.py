@@ -28,11 +28,12 @@ from slipway.fleet.machines.expectations import Expectations
 from slipway.fleet.machines.machineset import desired, remediation, status
 from slipway.fleet.machines.machineset.checks import Checks
 from slipway.fleet.machines.machineset.creation import CreationError, Creator
-from slipway.fleet.machines.machineset.deletion import deletion_order, is_deleting
+from slipway.fleet.machines.machineset.deletion import deletion_order
 from slipway.fleet.machines.machineset.members import Member, Members
 from slipway.fleet.machines.machineset.nodes import node_states
 from slipway.fleet.machines.machineset.preflight import RETRY, skip_annotation
-from slipway.fleet.machines.machineset.watches import WATCHES, referred
+from slipway.fleet.machines.machineset.takeover import unfinished
+from slipway.fleet.machines.machineset.watches import WATCHES, control_planes, templates
 from slipway.fleet.machines.propagation import Propagation
 from slipway.fleet.machines.writing import own, write_metadata
 from slipway.kube.errors import ConflictError
@@ -78,6 +79,7 @@ class Found(NamedTuple):
 
     request: Request
     scope: Scope
+    cached: Object
     machine_set: MachineSet
     cluster: Object
     deployment: MachineDeployment | None
@@ -130,8 +132,9 @@ class MachineSetReconciler:
     ) -> None:
         self._client, self._cache, self._workload = client, cache, workload
         self._events, self._clock = events, clock
-        self._references = References(client, cache, watch=lambda kind: watch(referred(kind)), watchable=ANY)
-        self._checks = Checks(self._references)
+        self._references = References(client, cache, watch=lambda kind: watch(templates(kind)), watchable=ANY)
+        planes = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=ANY)
+        self._checks = Checks(self._references, planes)
         self._expected = Expectations(cache)
         machines = Propagation(Applier(client, cache, names.MACHINE_SET_FIELD_MANAGER))
         metadata = Propagation(Applier(client, cache, names.MACHINE_SET_METADATA_FIELD_MANAGER))
@@ -171,11 +174,11 @@ class MachineSetReconciler:
         if causes or was:
             await scope.save()
             return DONE
-        return await self._reconcile(request, scope, machine_set, cluster)
+        return await self._reconcile(request, scope, found, cluster)
 
-    async def _reconcile(self, request: Request, scope: Scope, machine_set: MachineSet, cluster: Object) -> Result:
+    async def _reconcile(self, request: Request, scope: Scope, cached: Object, cluster: Object) -> Result:
         outcome = _Outcome()
-        found = Found(request, scope, machine_set, cluster, await self._deployment(scope.manifest))
+        found = Found(request, scope, cached, read(cached, MachineSet), cluster, await self._deployment(scope.manifest))
         deleting = finalizers.is_deleted(scope.manifest)
         self._belong(found)
         await self._try(outcome, lambda: self._templates(found, outcome))
@@ -183,6 +186,9 @@ class MachineSetReconciler:
         machines = outcome.machines
         if machines is not None and deleting:
             await self._try(outcome, lambda: self._delete(found, machines))
+        elif machines is not None and (begun := unfinished([found.cached, *(member.found for member in machines)])):
+            outcome.blocked.append(begun)
+            outcome.errors.append(OperatorError(begun))
         elif machines is not None:
             await self._try(outcome, lambda: self._remediate(found, machines, outcome))
             await self._try(outcome, lambda: self._members.propagate(scope.manifest, machines))
@@ -259,8 +265,7 @@ class MachineSetReconciler:
         if not machines:
             finalizers.remove(found.manifest, names.MACHINE_SET_FINALIZER)
             return
-        for member in machines:
-            await self._members.delete(found.request, member.found, "MachineSet deleted")
+        await self._members.delete(found.request, [member.found for member in machines], "MachineSet deleted")
 
     async def _remediate(self, found: Found, machines: Sequence[Member], outcome: _Outcome) -> None:
         typed = [member.machine for member in machines]
@@ -278,8 +283,8 @@ class MachineSetReconciler:
             decision = remediation.checked(decision, failed)
         by_name = {member.found.name: member for member in machines}
         await self._members.say(by_name, decision)
-        for machine in decision.delete:
-            await self._members.delete(found.request, by_name[machine.metadata["name"]].found, "remediating unhealthy Machine")
+        sick = [by_name[machine.metadata["name"]].found for machine in decision.delete]
+        await self._members.delete(found.request, sick, "remediating unhealthy Machine")
 
     async def _failed_checks(self, found: Found) -> list[str]:
         return await self._checks.failed(found.cluster, skip_annotation(found.manifest), found.machine_set.spec.template)
@@ -296,10 +301,9 @@ class MachineSetReconciler:
         elif missing < 0:
             order = found.machine_set.spec.deletion.order
             by_name = {member.found.name: member.found for member in machines}
-            for machine in deletion_order([member.machine for member in machines], order, self._clock())[:-missing]:
-                if not is_deleting(machine):
-                    await self._members.delete(found.request, by_name[machine.metadata["name"]], "scale down")
-                    self._events.event(found.manifest, "Normal", "SuccessfulDelete", f'Deleted Machine "{machine.metadata["name"]}"')
+            chosen = deletion_order([member.machine for member in machines], order, self._clock())[:-missing]
+            for name in await self._members.delete(found.request, [by_name[one.metadata["name"]] for one in chosen], "scale down"):
+                self._events.event(found.manifest, "Normal", "SuccessfulDelete", f'Deleted Machine "{name}"')
 
     async def _create(self, found: Found, count: int, outcome: _Outcome) -> None:
         try:

@@ -15,13 +15,15 @@ from slipway.runtime.controller import Watch
 from slipway.runtime.objects import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from typing import Any
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.objects import Object
+
+    Mapping = Callable[[Object, Cache], Awaitable[Iterable[Request]]]
 
 OWNER = "owner"
 """The index of objects by the uids of their owners."""
@@ -77,34 +79,42 @@ async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
     return [one.request for one in await members(cache, MACHINE_SET, found.namespace, found.name)]
 
 
-async def of_referred(found: Object, cache: Cache) -> Iterable[Request]:
-    """The MachineSets of a template, or of the clusters of a control plane."""
-    if found.kind.kind.endswith(TEMPLATE_SUFFIX):
-        cache.add_index(MACHINE_SET, TEMPLATE, by_template)
-        key = f"{found.namespace}/{found.kind.group}/{found.kind.kind}/{found.name}"
-        return [one.request for one in await cache.list(MACHINE_SET, index=(TEMPLATE, key))]
+async def of_template(found: Object, cache: Cache) -> Iterable[Request]:
+    cache.add_index(MACHINE_SET, TEMPLATE, by_template)
+    key = f"{found.namespace}/{found.kind.group}/{found.kind.kind}/{found.name}"
+    return [one.request for one in await cache.list(MACHINE_SET, index=(TEMPLATE, key))]
+
+
+async def of_control_plane(found: Object, cache: Cache) -> Iterable[Request]:
     clusters = await clusters_of_control_plane(found, cache)
     return [one.request for cluster in clusters for one in await members(cache, MACHINE_SET, found.namespace, cluster)]
 
 
-def _concerns(found: Object) -> Any:
-    """What others than its own controllers read of a template or a control plane."""
-    if found.kind.kind.endswith(TEMPLATE_SUFFIX):
-        return found.metadata.annotations.get(SKIP_PREFLIGHT_CHECKS_ANNOTATION)
+def _skips(found: Object) -> Any:
+    """All that MachineSets read of a template while they make no Machine of it."""
+    return found.metadata.annotations.get(SKIP_PREFLIGHT_CHECKS_ANNOTATION)
+
+
+def _versions(found: Object) -> Any:
     return control_plane_from(found.content())
 
 
-_concerns_changed = changed(_concerns)
+_template_changed, _control_plane_changed = changed(_skips), changed(_versions)
+
+
+def templates(kind: Kind, requests: Mapping = of_template) -> Watch:
+    """The watch of a kind of templates, or of what is cloned from them: clones change all the time, which concerns no MachineSet."""
+    is_template = kind.kind.endswith(TEMPLATE_SUFFIX)
+    return Watch(kind, requests, _template_changed if is_template else lambda old, new: False)
+
+
+def control_planes(kind: Kind, requests: Mapping = of_control_plane) -> Watch:
+    """The watch of a kind of control planes, which is known when a Cluster refers to one."""
+    return Watch(kind, requests, _control_plane_changed)
 
 
 def _deployment_facts(found: Object) -> Any:
     return found.metadata.generation, found.metadata.annotations
-
-
-def referred(kind: Kind, requests: Callable[[Object, Cache], Any] = of_referred) -> Watch:
-    """The watch of a kind that somebody refers to.  Clones change all the time, which concerns no MachineSet."""
-    is_clone = not kind.kind.endswith(TEMPLATE_SUFFIX) and not kind.group.startswith("controlplane.")
-    return Watch(kind, requests, (lambda old, new: False) if is_clone else _concerns_changed)
 
 
 WATCHES = (
