@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.api.cluster import names
 from slipway.api.cluster.kinds import DAEMON_SET, NAMESPACE, NODE, PERSISTENT_VOLUME, POD, VOLUME_ATTACHMENT, path
-from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.machine import node as nodes
 from slipway.fleet.machines.machine.deletion import is_unreachable
 from slipway.fleet.machines.machine.drain import evictions, filters, volumes
@@ -161,18 +159,3 @@ def note_refusal(outcome: Outcome, pod: Manifest, error: Exception) -> None:
         outcome.fail(pod, _TERMINATING)
     else:
         outcome.fail(pod, error.message)
-
-
-async def delete_node(client: AsyncClient, name: str, machine: Manifest) -> None:
-    """Delete the Node of a Machine, unless another Machine has it by now: hosts keep their names."""
-    found = await client.find(NODE, name)
-    if found is None:
-        return
-    annotations = found["metadata"].get("annotations") or {}
-    owner = tuple(annotations.get(name) for name in (names.NODE_CLUSTER_NAMESPACE_ANNOTATION, names.NODE_MACHINE_ANNOTATION))
-    if all(owner) and owner != (machine["metadata"]["namespace"], machine["metadata"]["name"]):
-        return
-    try:
-        await client.delete(NODE, name, uid=found["metadata"]["uid"])
-    except OperatorError as error:
-        raise OperatorError(f"the Node {name} could not be deleted: {error.message}") from error
