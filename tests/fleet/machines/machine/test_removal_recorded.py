@@ -73,9 +73,12 @@ async def test_a_pass_comes_as_far_as_upstreams(case: dict[str, Any], answer: di
     assert machine is not None
     deleting = next(each for each in machine["status"]["conditions"] if each["type"] == "Deleting")
     assert (deleting["reason"], deleting["message"]) == (answer["reason"], answer["message"])
-    assert sorted((machine["status"].get("deletion") or {})) == sorted(answer["started"])
+    assert sorted(machine["status"].get("deletion") or {}) == sorted(answer["started"])
     assert result.requeue_after >= answer["requeue"] if answer["requeue"] else True
-    told = {each["type"]: [each.get(field, "") for field in ("type", "status", "reason", "severity", "message")] for each in deprecated.of(machine)}
+    told = {
+        each["type"]: [each.get(field, "") for field in ("type", "status", "reason", "severity", "message")]
+        for each in deprecated.of(machine)
+    }
     # Of the others, upstream's other phases tell, which are not part of the case.
     for wanted in answer["older"]:
         if wanted[0] != "Ready":
