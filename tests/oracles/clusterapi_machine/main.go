@@ -41,8 +41,12 @@ func ask(q question) (any, error) {
 		}
 		return at
 	})
-	if !seen[now.Format(time.RFC3339)] {
-		back = append(back, now.Format(time.RFC3339), "{{0}}")
+	// What upstream dates itself is of now, or of the second that has begun since.
+	for seconds := range 3 {
+		at := now.Add(time.Duration(seconds) * time.Second).Format(time.RFC3339)
+		if !seen[at] {
+			back = append(back, at, "{{0}}")
+		}
 	}
 	var answer any
 	var err error

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,14 +30,10 @@ import (
 	externalfake "sigs.k8s.io/cluster-api/controllers/external/fake"
 	"sigs.k8s.io/cluster-api/feature"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/collections"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/patch"
 )
-
-var _ = collections.ActiveMachines
 
 // OracleCase is one question; which of the fields count depends on the subject.
 type OracleCase struct {
@@ -311,6 +308,7 @@ func (c *OracleCase) deletion(ctx context.Context) (any, error) {
 			}
 		}
 	}
+	slices.Sort(started)
 	return answer{
 		"reason": s.deletingReason, "message": s.deletingMessage, "requeue": result.RequeueAfter.Seconds(), "failed": reconcileErr != nil,
 		"finalizers": len(m.Finalizers), "infra": left(c.Infra), "config": left(c.Config), "node": nodeLeft, "cordoned": unschedulable,
@@ -384,5 +382,3 @@ func (c *OracleCase) volumes(ctx context.Context) (any, error) {
 	}
 	return answer{"message": waiting.conditionMessage(c.Machine), "done": waiting.isEmpty()}, nil
 }
-
-var _ = conditions.Get

@@ -74,15 +74,21 @@ class References:
             self._kinds.pop((reference.api_group, reference.kind), None)
             raise
 
-    async def find(self, reference: Reference, namespace: str) -> Manifest | None:
-        """The object as :meth:`last_known` has it; None where there is none.  An error where there is no such kind."""
+    async def find(self, reference: Reference, namespace: str, *, sure: bool = True) -> Manifest | None:
+        """The object as :meth:`last_known` has it; None where there is none.  An error where there is no such kind.
+
+        Who need not be ``sure`` is content with a watch that has not seen it: it tells when the object comes.
+        """
         try:
-            await self.kind(reference)
+            kind = await self.kind(reference)
         except NotFoundError:
             raise OperatorError(
                 f"there is no CustomResourceDefinition {crd_name(reference.api_group, reference.kind)} for the {reference.kind} "
                 f"{namespace}/{reference.name} that is referred to: install the provider that brings it, or mend the reference"
             ) from None
+        if not sure and kind in self._watched and self._cache.informer(kind).synced.is_set():
+            known = await self._cache.get(kind, reference.name, namespace)
+            return None if known is None else known.content()
         try:
             return await self.last_known(reference, namespace)
         except NotFoundError:

@@ -137,8 +137,11 @@ class MachineWorld:
         return await self.remote.patch(NODE, name, "", {"status": {**status, **changes}}, type=PatchType.MERGE, subresource="status")
 
     async def pod(self, name: str, node: str, **metadata: Any) -> Manifest:
+        """One that runs, and is ready."""
         made = {"metadata": {"name": name, "namespace": "default", **metadata}, "spec": {"nodeName": node, "containers": [CONTAINER]}}
-        return await self.remote.create(POD, made)
+        await self.remote.create(POD, made)
+        status = {"phase": "Running", "conditions": [condition("Ready")]}
+        return await self.remote.patch(POD, name, "default", {"status": status}, type=PatchType.MERGE, subresource="status")
 
     async def running(self, name: str = "m", **changes: Any) -> None:
         """A Machine with everything that it needs, and a control plane beside it."""

@@ -96,7 +96,10 @@ def test_a_deletion_comes_as_far_as_upstreams(case: dict[str, Any], answer: dict
         control_plane=None,
         active_control_plane_machines=1,
     )
-    infra, config = External(case.get("infra"), case.get("infraNotFound", False)), External(case.get("config"), case.get("configNotFound", False))
+    infra, config = (
+        External(case.get("infra"), case.get("infraNotFound", False)),
+        External(case.get("config"), case.get("configNotFound", False)),
+    )
     done: set[Step] = set()
     while True:
         step = deletion.next_step(machine, keep=keep, infrastructure=infra, config=config, done=done, now=NOW)

@@ -19,13 +19,23 @@ PRE_DRAIN = "pre-drain.delete.hook.machine.cluster.x-k8s.io/backup"
 PRE_TERMINATE = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/etcd"
 
 
-async def budget(world: MachineWorld, *, allowed: int) -> None:
+async def budget(world: MachineWorld, name: str = "b", *, allowed: int) -> None:
     """One that covers Pods of the app "a"."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
-    if await world.remote.find(BUDGET, "b", "default") is None:
-        await world.remote.create(BUDGET, {"metadata": {"name": "b", "namespace": "default"}, "spec": spec})
+    if await world.remote.find(BUDGET, name, "default") is None:
+        await world.remote.create(BUDGET, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
     status = {"disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1, "observedGeneration": 1}
-    await world.remote.patch(BUDGET, "b", "default", {"status": status}, type=PatchType.MERGE, subresource="status")
+    await world.remote.patch(BUDGET, name, "default", {"status": status}, type=PatchType.MERGE, subresource="status")
+
+
+async def test_a_pod_with_two_budgets_is_told_as_one_that_cannot_be_evicted(world: MachineWorld) -> None:
+    await world.running()
+    await world.pod("a", "m", labels={"app": "a"})
+    await budget(world, allowed=1)
+    await budget(world, "c", allowed=1)
+    assert (
+        "Pod default/a: failed to evict Pod, This pod has more than one PodDisruptionBudget" in said(await world.delete("m"), "Deleting")[2]
+    )
 
 
 async def rule(world: MachineWorld, name: str, spec: dict[str, Any]) -> None:

@@ -70,7 +70,10 @@ def test_a_valid_rule_after_it_does_not() -> None:
     ("selector", "problem"),
     [
         ({"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}, "a: for 'in', 'notin' operators, values set can't be empty"),
-        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}, "a: values set must be empty for exists and does not exist"),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]},
+            "a: values set must be empty for exists and does not exist",
+        ),
         ({"matchExpressions": [{"key": "a", "operator": ""}]}, '"" is not a valid label selector operator'),
         ({"matchLabels": {"a/b/c": "d"}}, "a/b/c: a valid label key"),
         ({"matchLabels": {"a": "-"}}, "a: a valid label must be"),

@@ -45,7 +45,8 @@ async def test_what_a_machine_refers_to_brings_it_back(world: MachineWorld) -> N
     await world.running()
     (watch,) = [watch for watch in world.watched if watch.kind.kind == "TestMachine"]
     found = await world.cache.get(TEST_MACHINE, "m", world.namespace)
-    assert found is not None and watch.requests is not None
+    assert found is not None
+    assert watch.requests is not None
     assert list(await watch.requests(found, world.cache)) == [Request(world.namespace, "m")]
 
 

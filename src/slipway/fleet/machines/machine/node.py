@@ -114,6 +114,13 @@ def out_of_service(node: Manifest) -> Manifest:
     return {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": [*taints, OUT_OF_SERVICE]}}
 
 
+def belongs(node: Manifest, machine: Manifest) -> bool:
+    """Whether the Node is still the Machine's: hosts keep their names, and another Machine may have the host by now."""
+    annotations = node["metadata"].get("annotations") or {}
+    owner = [annotations.get(name) for name in (names.NODE_CLUSTER_NAMESPACE_ANNOTATION, names.NODE_MACHINE_ANNOTATION)]
+    return not all(owner) or owner == [machine["metadata"]["namespace"], machine["metadata"]["name"]]
+
+
 def _changes(there: Mapping[str, str], wanted: Mapping[str, str], before: Iterable[str]) -> dict[str, Any]:
     """What to set, and what to take away of what was given before."""
     found: dict[str, Any] = {key: value for key, value in wanted.items() if there.get(key) != value}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.machines.machine.scope import Scope
+    from slipway.kube.aio import AsyncClient
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Object
 
@@ -64,6 +65,15 @@ class Nodes:
             listed = ", ".join(sorted(each.name for each in found))
             raise OperatorError(f"more than one Node has the providerID {provider_id}: {listed}")
         return found[0].content() if found else None
+
+    async def get(self, scope: Scope, client: AsyncClient, name: str) -> Manifest | None:
+        """A Node by its name, from the cache where there is one; None where there is no such Node."""
+        try:
+            cache = await self._workload.nodes(scope.namespace, scope.cluster.name)
+        except DisconnectedError:
+            return await client.find(NODE, name)
+        found = await cache.get(NODE, name)
+        return None if found is None else found.content()
 
     def _missing(self, scope: Scope) -> None:
         if scope.is_deleting:

@@ -66,13 +66,17 @@ class Providers:
 
     async def _own(self, scope: Scope, reference: ContractVersionedObjectReference) -> Manifest | None:
         """The object, the Machine's alone; None where there is none."""
-        found = await self._references.find(reference, scope.namespace)
+        # What a deletion takes for gone is gone for good.
+        found = await self._references.find(reference, scope.namespace, sure=scope.is_deleting)
         if found is None:
             return None
         patch = externals.ownership(found, scope.manifest, scope.control_plane_ref)
         if not patch:
             return found
         kind = await self._references.kind(reference)
+        if self._cache.is_behind(kind, reference.name, scope.namespace):
+            # What was written last is on its way, and brings the Machine back.
+            return found
         written = await self._client.patch(kind, reference.name, scope.namespace, patch, type=PatchType.MERGE)
         self._cache.wrote(kind, written)
         return written

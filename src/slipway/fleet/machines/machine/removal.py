@@ -19,7 +19,8 @@ from slipway.fleet.contract.status import well
 from slipway.fleet.machines.machine import conditions, deletion, deprecated, externals, words
 from slipway.fleet.machines.machine.deletion import ControlPlane, Keep, Step
 from slipway.fleet.machines.machine.drain import evictions, rules, volumes
-from slipway.fleet.machines.machine.drain.drainer import Drainer, Host, delete_node
+from slipway.fleet.machines.machine.drain.drainer import Drainer, Host
+from slipway.fleet.machines.machine.node import belongs
 from slipway.fleet.machines.machine.status import STARTED
 from slipway.fleet.machines.machine.values import Said
 from slipway.runtime import finalizers
@@ -247,7 +248,7 @@ class Removal:
 
     async def _drainer(self, scope: Scope, client: AsyncClient) -> Drainer | None:
         """None where somebody has deleted the Node: there is nothing left to wait for."""
-        node = await client.find(NODE, scope.node_name)
+        node = await self._nodes.get(scope, client, scope.node_name)
         if node is None:
             return None
         return Drainer(client, Host(node, self._is_off(scope, node)), await self._rules(scope), scope.now)
@@ -265,7 +266,9 @@ class Removal:
         """Try until the time is over that the spec gives, from the first try on."""
         try:
             async with self._workload.client(scope.namespace, scope.cluster.name) as client:
-                await delete_node(client, scope.node_name, scope.manifest)
+                node = await self._nodes.get(scope, client, scope.node_name)
+                if node is not None and belongs(node, scope.manifest):
+                    await client.delete(NODE, scope.node_name, uid=node["metadata"]["uid"])
         except OperatorError as error:
             scope.status.set_deprecated(deprecated.not_well(names.NODE_HEALTHY_CONDITION, "DeletionFailed", "Warning"))
             self._events.event(scope.manifest, "Warning", "FailedDeleteNode", f"error deleting Machine's Node: {error.message}")

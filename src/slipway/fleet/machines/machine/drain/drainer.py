@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.api.cluster import names
 from slipway.api.cluster.kinds import DAEMON_SET, NAMESPACE, NODE, PERSISTENT_VOLUME, POD, VOLUME_ATTACHMENT, path
-from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.machine import node as nodes
 from slipway.fleet.machines.machine.deletion import is_unreachable
 from slipway.fleet.machines.machine.drain import evictions, filters, volumes
 from slipway.fleet.machines.machine.drain.filters import Behavior
 from slipway.kube.aio import PatchType
-from slipway.kube.errors import ApiError, NotFoundError
+from slipway.kube.errors import ApiError, NotFoundError, decode, status_failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,9 +109,10 @@ class Drainer:
         }
         try:
             async with asyncio.timeout_at(ends):
-                await self._client.raw(
+                answer = await self._client.raw(
                     path(POD, metadata["namespace"], metadata["name"], "eviction"), method="POST", body=msgspec.json.encode(eviction)
                 )
+            _check(answer)
         except TimeoutError:
             outcome.fail(pod, _TIMED_OUT)
         except ApiError as error:
@@ -147,6 +146,13 @@ class Drainer:
         return outcome
 
 
+def _check(answer: bytes) -> None:
+    """The API server answers 201 for a Pod with several budgets, and says in the Status that it did nothing."""
+    status = decode(answer, 201)
+    if status.get("status") == "Failure":
+        raise status_failure(status, 500)
+
+
 def note_refusal(outcome: Outcome, pod: Manifest, error: Exception) -> None:
     """What the API server said to an eviction."""
     if not isinstance(error, ApiError):
@@ -161,18 +167,3 @@ def note_refusal(outcome: Outcome, pod: Manifest, error: Exception) -> None:
         outcome.fail(pod, _TERMINATING)
     else:
         outcome.fail(pod, error.message)
-
-
-async def delete_node(client: AsyncClient, name: str, machine: Manifest) -> None:
-    """Delete the Node of a Machine, unless another Machine has it by now: hosts keep their names."""
-    found = await client.find(NODE, name)
-    if found is None:
-        return
-    annotations = found["metadata"].get("annotations") or {}
-    owner = tuple(annotations.get(name) for name in (names.NODE_CLUSTER_NAMESPACE_ANNOTATION, names.NODE_MACHINE_ANNOTATION))
-    if all(owner) and owner != (machine["metadata"]["namespace"], machine["metadata"]["name"]):
-        return
-    try:
-        await client.delete(NODE, name, uid=found["metadata"]["uid"])
-    except OperatorError as error:
-        raise OperatorError(f"the Node {name} could not be deleted: {error.message}") from error
