@@ -62,8 +62,8 @@ def _mirrored(external: External, name: str, waiting: str, is_up: Any, deleting:
     try:
         up = is_up(found, external.contract)
     except fields.FieldError:
-        # It is told by today's condition.
-        up = False
+        # The reconcile fails by it.
+        return []
     return [well(name) if up else DeprecatedCondition(type=name, status=FALSE, reason=waiting, severity="Info")]
 
 
