@@ -119,12 +119,14 @@ class ClusterReconciler:
         self._workload = workload
         self._events = events
         self._clock = clock
+        self._machines = observed.Machines()
         self._references = References(client, cache, watch=lambda kind: watch(external_watch(kind)), watchable=ANY)
         workload.on_probe(lambda namespace, name: enqueue(Request(namespace, name)))
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(CLUSTER, request.name, request.namespace)
         if found is None:
+            self._machines.forget(request)
             return DONE
         if self._cache.is_behind(CLUSTER, request.name, request.namespace):
             return Result(ON_ITS_WAY)
@@ -243,7 +245,7 @@ class ClusterReconciler:
                 [observed.group(found) for found in await self._members(run, MACHINE_DEPLOYMENT)],
                 [observed.group(found) for found in await self._members(run, MACHINE_SET)],
                 [observed.group(found) for found in await self._members(run, MACHINE_POOL)],
-                [observed.machine(found) for found in await self._members(run, MACHINE)],
+                self._machines.of(Request(run.scope.namespace, run.scope.name), await self._members(run, MACHINE)),
             )
         except OperatorError as error:
             run.problems.append(error)
