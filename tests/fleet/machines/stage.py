@@ -6,12 +6,15 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
+from fleet.infrastructure import TEST_MACHINE
 from fleet.infrastructure import crds as infrastructure_crds
 from fleet.world import kubeconfig, preserving_crd
 from support.waiting import eventually
 
+from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import (
     CLUSTER,
     CORE_EVENT,
@@ -37,6 +40,7 @@ Manifest = dict[str, Any]
 
 NAMESPACE_NAME = "ns"
 CORE = (CLUSTER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE_POOL, MACHINE_HEALTH_CHECK)
+NETWORK = {"serviceDomain": "cluster.local"}
 CONTROL_PLANE = Kind("controlplane.cluster.x-k8s.io", "v1", "TestControlPlane", "testcontrolplanes")
 NAME_LABEL = "cluster.x-k8s.io/cluster-name"
 OWNER = {"apiVersion": CLUSTER.api_version, "kind": "Cluster", "name": "c"}
@@ -54,7 +58,6 @@ class Stage:
         self.watched: list[Watch] = []
         self.enqueued: list[Request] = []
         self.now = datetime.now(UTC).replace(microsecond=0)
-        self._kinds: set[Kind] = {CLUSTER}
 
     async def close(self) -> None:
         await self.events.close()
@@ -85,8 +88,7 @@ class Stage:
         """Something that belongs to the Cluster, and is its own if nothing stands between them."""
         labels = {NAME_LABEL: "c", **metadata.pop("labels", {})}
         owners = [{**OWNER, "uid": (await self.get(CLUSTER, "c"))["metadata"]["uid"]}] if own else []
-        wanted = {"clusterName": "c", **(spec or {})}
-        return await self.create(kind, name, wanted, labels=labels, ownerReferences=owners, **metadata)
+        return await self.create(kind, name, {**_spec(kind, name), **(spec or {})}, labels=labels, ownerReferences=owners, **metadata)
 
     async def get(self, kind: Kind, name: str) -> Manifest:
         return await self.client.get(kind, name, NAMESPACE_NAME if kind.namespaced else "")
@@ -142,12 +144,33 @@ class Stage:
             await eventually(caught_up, f"the cache has all {kind.plural}")
 
 
+def _spec(kind: Kind, name: str) -> Manifest:
+    """The least that a schema wants."""
+    machine = {
+        "clusterName": "c",
+        "bootstrap": {"dataSecretName": name},
+        "infrastructureRef": {"apiGroup": TEST_MACHINE.group, "kind": TEST_MACHINE.kind, "name": name},
+    }
+    if kind == MACHINE:
+        return machine
+    labels = {"group": name}
+    return {"clusterName": "c", "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": machine}}
+
+
+@cache
+def _crds(real: tuple[Kind, ...]) -> list[Manifest]:
+    names = {f"{kind.plural}.{kind.group}" for kind in real}
+    others = [kind for kind in (*CORE, CONTROL_PLANE) if kind not in real]
+    return [*(crd for crd in crds.crds() if crd["metadata"]["name"] in names), *map(preserving_crd, others), *infrastructure_crds()]
+
+
 @asynccontextmanager
-async def staged() -> AsyncIterator[Stage]:
+async def staged(*real: Kind) -> AsyncIterator[Stage]:
+    """Kinds that are written have their ``real`` CRD; the others take everything, which is quicker."""
     async with EmbeddedServer(tls=False) as server:
         stage = Stage(server)
         try:
-            for crd in (*map(preserving_crd, (*CORE, CONTROL_PLANE)), *infrastructure_crds()):
+            for crd in _crds(real):
                 await stage.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
             await stage.create(NAMESPACE, NAMESPACE_NAME)
             yield stage

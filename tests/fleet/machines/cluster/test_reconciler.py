@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fleet.infrastructure import TEST_CLUSTER
-from fleet.machines.stage import CONTROL_PLANE, NAME_LABEL, Stage
+from fleet.machines.stage import CONTROL_PLANE, NAME_LABEL, NETWORK, Stage
 from fleet.world import CA_PAIR
 from support.waiting import eventually
 
@@ -39,7 +39,7 @@ def _reconciler(stage: Stage) -> ClusterReconciler:
 
 async def _begun(stage: Stage, **spec: Any) -> ClusterReconciler:
     """A Cluster that has its finalizer and is known not to be paused."""
-    await stage.create(CLUSTER, "c", spec)
+    await stage.create(CLUSTER, "c", {"clusterNetwork": NETWORK, **spec})
     reconciler = _reconciler(stage)
     await stage.reconcile(reconciler, "c", times=2)
     return reconciler

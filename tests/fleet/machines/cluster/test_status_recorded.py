@@ -15,7 +15,8 @@ import pytest
 from slipway.api.cluster.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_POOL, MACHINE_SET, Kind
 from slipway.fleet.contract.status import Status
 from slipway.fleet.liveclusters import Probe
-from slipway.fleet.machines.cluster import deletion, observed
+from slipway.fleet.machines.cluster import deletion, deprecated, observed
+from slipway.fleet.machines.cluster.initialization import take_over
 from slipway.fleet.machines.cluster.observed import Descendants, External, Observed
 from slipway.fleet.machines.cluster.status import Deletion, fill
 from slipway.runtime.objects import Object, timestamp
@@ -105,6 +106,30 @@ def _messages(status: dict[str, Any]) -> dict[str, str]:
     return {
         condition["type"]: re.sub(r"(last succeeded at) [0-9T:Z-]+", r"\1 T", condition["message"]) for condition in status["conditions"]
     }
+
+
+@pytest.mark.parametrize("row", _rows("phases"))
+def test_what_is_taken_over_from_infrastructure_and_control_plane(row: dict[str, Any]) -> None:
+    case, wanted = row["case"], row["answer"]
+    cluster = deepcopy(case["cluster"])
+    infrastructure = External(case.get("infrastructure"), "infrastructure" not in case, case.get("infrastructureContract", "v1beta2"))
+    control_plane = External(case.get("controlPlane"), "controlPlane" not in case, case.get("controlPlaneContract", "v1beta2"))
+    taken = take_over(cluster, infrastructure, control_plane)
+    deprecated.fill(Status(cluster, NOW), Observed(cluster, infrastructure, control_plane, _descendants(case)))
+    status = cluster.get("status") or {}
+    assert (cluster["spec"].get("controlPlaneEndpoint") or {}) == wanted["endpoint"]
+    assert (status.get("initialization") or {}) == wanted["initialization"]
+    assert (status.get("failureDomains") or []) == (wanted["failureDomains"] or [])
+    assert len(taken.problems) == sum(name in wanted for name in ("infrastructure", "controlPlane"))
+    older, expected = _older(status.get("deprecated")), _older(wanted["deprecated"])
+    assert older == expected
+
+
+def _older(found: dict[str, Any] | None) -> dict[str, Any]:
+    older = dict((found or {}).get("v1beta1") or {})
+    conditions = older.pop("conditions", None) or []
+    # The time is that of the run.
+    return {**older, **{one["type"]: {key: value for key, value in one.items() if key != "lastTransitionTime"} for one in conditions}}
 
 
 @pytest.mark.parametrize("row", _rows("descendants"))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from fleet.machines.stage import NAME_LABEL, Stage
+from fleet.machines.stage import NAME_LABEL, NETWORK, Stage
 from fleet.world import preserving_crd
 from support.waiting import eventually
 
@@ -38,12 +38,12 @@ async def _cluster(stage: Stage, *, initialized: bool = True, **spec: Any) -> No
     since = timestamp(stage.now - timedelta(hours=1))
     types = ("InfrastructureReady", "ControlPlaneInitialized") if initialized else ("InfrastructureReady",)
     conditions = [{"type": name, "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": since} for name in types]
-    await stage.create(CLUSTER, "c", spec, {"conditions": conditions})
+    await stage.create(CLUSTER, "c", {"clusterNetwork": NETWORK, **spec}, {"conditions": conditions})
 
 
 async def _check(stage: Stage, selector: dict[str, Any] | None = None, **remediation: Any) -> None:
-    spec = {"clusterName": "c", "selector": selector or {"matchLabels": {"pool": "a"}}, "checks": CHECKS, "remediation": remediation}
-    await stage.create(MACHINE_HEALTH_CHECK, "h", spec)
+    spec = {"clusterName": "c", "selector": selector or {"matchLabels": {"pool": "a"}}, "checks": CHECKS}
+    await stage.create(MACHINE_HEALTH_CHECK, "h", {**spec, **({"remediation": remediation} if remediation else {})})
 
 
 async def _machine(stage: Stage, name: str, *, failed_for: int = 0, **metadata: Any) -> None:
@@ -313,14 +313,16 @@ async def test_with_its_cluster_a_health_check_is_paused(stage: Stage) -> None:
     assert await stage.conditions(MACHINE_HEALTH_CHECK, "h") == {"Paused": ("True", "Paused")}
 
 
-async def test_one_machine_that_cannot_be_read_holds_up_no_other(stage: Stage) -> None:
-    reconciler = await _begun(stage)
+async def test_a_request_that_is_there_already_holds_up_no_other(stage: Stage) -> None:
+    await _install_requests(stage)
+    await stage.create(REQUEST, "m1", {"strategy": "Replace"})
+    reconciler = await _begun(stage, templateRef=TEMPLATE_REF)
     await _machine(stage, "m1", failed_for=400)
     await _machine(stage, "m2", failed_for=400)
-    await stage.status(MACHINE, "m1", {"conditions": "none"})
-    with pytest.raises(OperatorError, match="the Machine ns/m1 cannot be read: Expected `array`, got `str`"):
-        await _reconcile(stage, reconciler)
-    assert (await stage.conditions(MACHINE, "m2"))["OwnerRemediated"] == ("False", "WaitingForRemediation")
+    await _reconcile(stage, reconciler)
+    assert await stage.names(REQUEST) == ["m1", "m2"]
+    assert (await stage.get(REQUEST, "m1"))["spec"] == {"strategy": "Replace"}
+    assert (await stage.conditions(MACHINE, "m1"))["ExternallyRemediated"] == ("False", "WaitingForRemediation")
 
 
 async def test_nodes_whose_conditions_change_are_the_health_checks_events(stage: Stage) -> None:

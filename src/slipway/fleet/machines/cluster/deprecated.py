@@ -62,8 +62,8 @@ def _mirrored(external: External, name: str, waiting: str, is_up: Any, deleting:
     try:
         up = is_up(found, external.contract)
     except fields.FieldError:
-        # It is told by today's condition.
-        up = False
+        # The reconcile fails by it.
+        return []
     return [well(name) if up else DeprecatedCondition(type=name, status=FALSE, reason=waiting, severity="Info")]
 
 
@@ -107,7 +107,7 @@ def _initialized(observed: Observed, deleting: bool) -> list[DeprecatedCondition
 
 def _of_machines(descendants: Descendants | None) -> DeprecatedCondition:
     machines = descendants.control_plane_machines if descendants is not None else []
-    if any(machine.status.node_ref.name and machine.metadata.deletion_timestamp is None for machine in machines):
+    if any(machine.node_name and machine.metadata.deletion_timestamp is None for machine in machines):
         return well(CONTROL_PLANE_INITIALIZED)
     message = "Waiting for the first control plane machine to have its status.nodeRef set"
     return DeprecatedCondition(type=CONTROL_PLANE_INITIALIZED, status=FALSE, reason="MissingNodeRef", severity="Info", message=message)

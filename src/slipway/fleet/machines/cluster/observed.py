@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from slipway.api.cluster.kinds import CLUSTER
-from slipway.api.cluster.names import CONTROL_PLANE_LABEL, POOL_NAME_LABEL
+from slipway.api.cluster.names import (
+    AVAILABLE_CONDITION,
+    CONTROL_PLANE_LABEL,
+    HEALTH_CHECK_SUCCEEDED_CONDITION,
+    OWNER_REMEDIATED_CONDITION,
+    POOL_NAME_LABEL,
+    READY_CONDITION,
+    UP_TO_DATE_CONDITION,
+)
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.aggregation import Source
 from slipway.fleet.contract.conditions import FALSE, TRUE, Condition
@@ -21,9 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.runtime.objects import Metadata, Object
+    from slipway.fleet.contract.conditions import Reported
+    from slipway.runtime.objects import Metadata, Object, Request
 
 B = TypeVar("B", bound=msgspec.Struct)
+
+_TOLD = frozenset(
+    {AVAILABLE_CONDITION, READY_CONDITION, UP_TO_DATE_CONDITION, HEALTH_CHECK_SUCCEEDED_CONDITION, OWNER_REMEDIATED_CONDITION}
+)
 
 
 class _MachineSpec(msgspec.Struct, frozen=True, gc=False):
@@ -68,26 +81,24 @@ class _GroupBody(msgspec.Struct, gc=False):
 
 
 class Machine(NamedTuple):
-    metadata: Metadata
-    spec: _MachineSpec
-    status: _MachineStatus
+    found: Object
+    source: Source
+    """Its conditions that the status of a Cluster tells of."""
+    version: str
+    """What runs, where that is known; else what is wanted."""
+    node_name: str
+    control_plane: bool
+    of_pool: bool
 
     @property
-    def control_plane(self) -> bool:
-        return CONTROL_PLANE_LABEL in self.metadata.labels
+    def metadata(self) -> Metadata:
+        return self.found.metadata
 
-    @property
-    def of_pool(self) -> bool:
-        return POOL_NAME_LABEL in self.metadata.labels
-
-    @property
-    def version(self) -> str:
-        """What runs, where that is known; else what is wanted."""
-        info = self.status.node_info
-        return (info.kubelet_version if info is not None else "") or self.spec.version
-
-    def condition(self, condition_type: str) -> Condition | None:
-        return next((one for one in self.status.conditions if one.type == condition_type), None)
+    def condition(self, condition_type: str) -> Reported | None:
+        for one in self.source.conditions:
+            if one.type == condition_type:
+                return one
+        return None
 
     def is_true(self, condition_type: str) -> bool:
         found = self.condition(condition_type)
@@ -96,10 +107,6 @@ class Machine(NamedTuple):
     def is_false(self, condition_type: str) -> bool:
         found = self.condition(condition_type)
         return found is not None and found.status == FALSE
-
-    @property
-    def source(self) -> Source:
-        return Source(self.metadata.name, self.status.conditions, "Machine", self.control_plane)
 
 
 class Group(NamedTuple):
@@ -153,9 +160,35 @@ class Observed(NamedTuple):
     probe: Probe = Probe()
 
 
+class Machines:
+    """The Machines of all Clusters as they were seen last: of thousands, few change from one reconcile to the next."""
+
+    def __init__(self) -> None:
+        self._known: dict[Request, dict[str, Machine]] = {}
+
+    def of(self, cluster: Request, found: Sequence[Object]) -> list[Machine]:
+        """What is found of a Cluster, by name; only what is new is read."""
+        before = self._known.get(cluster, {})
+        seen = [_again(before.get(one.name), one) for one in sorted(found, key=lambda one: one.name)]
+        self._known[cluster] = {one.metadata.name: one for one in seen}
+        return seen
+
+    def forget(self, cluster: Request) -> None:
+        self._known.pop(cluster, None)
+
+
+def _again(known: Machine | None, found: Object) -> Machine:
+    return known if known is not None and known.found is found else machine(found)
+
+
 def machine(found: Object) -> Machine:
     body = _read(found, _MachineBody)
-    return Machine(found.metadata, body.spec, body.status)
+    info = body.status.node_info
+    version = (info.kubelet_version if info is not None else "") or body.spec.version
+    labels = found.metadata.labels
+    control_plane = CONTROL_PLANE_LABEL in labels
+    source = Source(found.name, [one for one in body.status.conditions if one.type in _TOLD], "Machine", control_plane)
+    return Machine(found, source, version, body.status.node_ref.name, control_plane, POOL_NAME_LABEL in labels)
 
 
 def group(found: Object) -> Group:

@@ -35,6 +35,7 @@ from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
 from slipway.fleet.liveclusters import Probe
 from slipway.fleet.machines.cluster import deletion, deprecated, fields, observed, status
+from slipway.fleet.machines.cluster.initialization import PROVISIONED, is_set, take_over
 from slipway.fleet.machines.cluster.observed import Descendants, External, Observed
 from slipway.fleet.machines.cluster.watches import WATCHES, external_watch
 from slipway.kube.aio import PatchType
@@ -64,9 +65,6 @@ NAME = "cluster"
 # Cluster API's externalReadyWait and deleteRequeueAfter.
 MISSING_RETRY = 30.0
 DELETE_RETRY = 5.0
-
-PROVISIONED = "infrastructureProvisioned"
-INITIALIZED = "controlPlaneInitialized"
 
 # What other kinds a Cluster refers to is for their providers to allow: their roles are aggregated.
 RULES = (
@@ -98,13 +96,6 @@ class _Run(NamedTuple):
     def deleting(self) -> bool:
         return finalizers.is_deleted(self.scope.manifest)
 
-    def is_initialized(self, field: str) -> bool:
-        initialization: Manifest = (self.scope.manifest.get("status") or {}).get("initialization") or {}
-        return initialization.get(field) is True
-
-    def set_initialized(self, field: str) -> None:
-        self.status.fields["initialization"] = {**(self.status.fields.get("initialization") or {}), field: True}
-
 
 class ClusterReconciler:
     name = NAME
@@ -128,12 +119,14 @@ class ClusterReconciler:
         self._workload = workload
         self._events = events
         self._clock = clock
+        self._machines = observed.Machines()
         self._references = References(client, cache, watch=lambda kind: watch(external_watch(kind)), watchable=ANY)
         workload.on_probe(lambda namespace, name: enqueue(Request(namespace, name)))
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(CLUSTER, request.name, request.namespace)
         if found is None:
+            self._machines.forget(request)
             return DONE
         if self._cache.is_behind(CLUSTER, request.name, request.namespace):
             return Result(ON_ITS_WAY)
@@ -177,9 +170,8 @@ class ClusterReconciler:
         """See to everything, and write down how it went: here and nowhere else.  What fails holds up nothing that does not need it."""
         scope, phase = run.scope, run.scope.manifest.get("status", {}).get("phase")
         infrastructure = await self._external(run, run.cluster.spec.infrastructure_ref)
-        self._provision(run, infrastructure)
         control_plane = await self._external(run, run.cluster.spec.control_plane_ref)
-        self._initialize(run, control_plane)
+        self._take_over(run, infrastructure, control_plane)
         seen = Observed(scope.manifest, infrastructure, control_plane, await self._descendants(run), self._probe(run))
         result, going = DONE, None
         if run.deleting:
@@ -236,55 +228,14 @@ class ClusterReconciler:
         self._cache.wrote(kind, written)
         return written
 
-    def _provision(self, run: _Run, external: External) -> None:
-        """Take over what the infrastructure says, once it is provisioned; what was provisioned once stays so."""
-        if not run.cluster.spec.infrastructure_ref.name:
-            if not run.deleting:
-                run.set_initialized(PROVISIONED)
-            return
-        found = external.manifest
-        if found is None or finalizers.is_deleted(found):
-            return
-        before = run.is_initialized(PROVISIONED)
-        try:
-            if not fields.provisioned(found, external.contract) and not before:
-                return
-            self._take_endpoint(run, found)
-            domains = fields.failure_domains(found, external.contract)
-        except fields.FieldError as error:
-            run.problems.append(error)
-            return
-        if domains:
-            run.status.fields["failureDomains"] = domains
-        else:
-            run.status.fields.pop("failureDomains", None)
-        if not before:
-            message = f"Cluster {run.scope.name} InfrastructureProvisioned is now True"
-            self._events.event(run.scope.manifest, "Normal", "InfrastructureReady", message)
-        run.set_initialized(PROVISIONED)
-
-    def _initialize(self, run: _Run, external: External) -> None:
-        found = external.manifest
-        if found is None or finalizers.is_deleted(found):
-            return
-        before = run.is_initialized(INITIALIZED)
-        try:
-            if not fields.initialized(found, external.contract) and not before:
-                return
-            self._take_endpoint(run, found)
-        except fields.FieldError as error:
-            run.problems.append(error)
-            return
-        if not before:
-            message = f"Cluster {run.scope.name} ControlPlaneInitialized is now True"
-            self._events.event(run.scope.manifest, "Normal", "ControlPlaneInitialized", message)
-        run.set_initialized(INITIALIZED)
-
-    def _take_endpoint(self, run: _Run, found: Manifest) -> None:
-        if not fields.is_endpoint(run.scope.spec.get("controlPlaneEndpoint")):
-            endpoint = fields.endpoint(found)
-            if endpoint is not None:
-                run.scope.set_section("controlPlaneEndpoint", endpoint)
+    def _take_over(self, run: _Run, infrastructure: External, control_plane: External) -> None:
+        manifest, name = run.scope.manifest, run.scope.name
+        taken = take_over(manifest, infrastructure, control_plane)
+        if taken.provisioned and infrastructure.manifest is not None:
+            self._events.event(manifest, "Normal", "InfrastructureReady", f"Cluster {name} InfrastructureProvisioned is now True")
+        if taken.initialized:
+            self._events.event(manifest, "Normal", "ControlPlaneInitialized", f"Cluster {name} ControlPlaneInitialized is now True")
+        run.problems.extend(taken.problems)
 
     # What belongs to the Cluster.
 
@@ -294,7 +245,7 @@ class ClusterReconciler:
                 [observed.group(found) for found in await self._members(run, MACHINE_DEPLOYMENT)],
                 [observed.group(found) for found in await self._members(run, MACHINE_SET)],
                 [observed.group(found) for found in await self._members(run, MACHINE_POOL)],
-                [observed.machine(found) for found in await self._members(run, MACHINE)],
+                self._machines.of(Request(run.scope.namespace, run.scope.name), await self._members(run, MACHINE)),
             )
         except OperatorError as error:
             run.problems.append(error)
@@ -305,7 +256,7 @@ class ClusterReconciler:
 
     def _probe(self, run: _Run) -> Probe:
         """A workload cluster without infrastructure has nothing that could answer."""
-        if not run.is_initialized(PROVISIONED):
+        if not is_set(run.scope.manifest, PROVISIONED):
             return Probe()
         return self._workload.probe(run.scope.namespace, run.scope.name)
 

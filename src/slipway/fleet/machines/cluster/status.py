@@ -213,7 +213,7 @@ def control_plane_initialized(cluster: Manifest, external: External, descendants
     elif descendants is None:
         return _said(CONTROL_PLANE_INITIALIZED, UNKNOWN, INTERNAL_ERROR, UNSEEN)
     else:
-        initialized = any(machine.status.node_ref.name for machine in descendants.control_plane_machines)
+        initialized = any(machine.node_name for machine in descendants.control_plane_machines)
         waiting = "Waiting for the first control plane machine to have status.nodeRef set"
     if initialized:
         return _said(CONTROL_PLANE_INITIALIZED, TRUE, "Initialized")
