@@ -57,7 +57,9 @@ async def create_nodes(client: AsyncClient, etcd: EtcdCluster | None = None) -> 
         for component in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"):
             told = {CLIENT_URLS_ANNOTATION: etcd[name].client_url} if etcd and component == "etcd" else {}
             spec = {"nodeName": name, "containers": [{"name": component, "image": "i"}]}
-            metadata = {"name": f"{component}-{name}", "namespace": "kube-system", "annotations": told}
+            # Somebody has taken the labels of one away.
+            labels = {"component": component, "tier": "control-plane"} if component != "kube-scheduler" else {}
+            metadata = {"name": f"{component}-{name}", "namespace": "kube-system", "labels": labels, "annotations": told}
             await client.create(POD, {"metadata": metadata, "spec": spec})
 
 

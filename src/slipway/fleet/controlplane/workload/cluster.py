@@ -39,6 +39,7 @@ API_SERVER_PORT = 6443
 _CERTIFICATE_NAME = "kube-apiserver"
 _HANDSHAKE = 15.0
 _TRIES = 5
+_STATIC_PODS = "tier=control-plane"
 # Up to here kubeadm's upgrades bring the bindings, which older clusters lack; later every cluster has been made with them.
 _WITH_BINDINGS = Version(1, 38, 0)
 
@@ -181,14 +182,21 @@ class Workload:
     async def _look_at_pods(self, node_names: Collection[str], components: Sequence[str] = COMPONENTS) -> list[tuple[str, str]]:
         """Read the static Pods of some Nodes; those that could not be read."""
         places = [(component, name) for name in node_names if name in self._nodes for component in components]
+        if len(places) > 1:
+            # One request for most of them, as kubeadm labels them; a Pod is told by its name, whatever became of its labels.
+            listed = await self._listed_pods()
+            self._pods |= {place: listed["-".join(place)] for place in places if "-".join(place) in listed}
+            places = [place for place in places if "-".join(place) not in listed]
         found = await asyncio.gather(*map(self._pod, places))
-        unread = []
-        for place, pod in zip(places, found, strict=True):
-            if isinstance(pod, ApiError):
-                unread.append(place)
-            elif pod is not None:
-                self._pods[place] = pod
-        return unread
+        self._pods |= {place: pod for place, pod in zip(places, found, strict=True) if isinstance(pod, dict)}
+        return [place for place, pod in zip(places, found, strict=True) if isinstance(pod, ApiError)]
+
+    async def _listed_pods(self) -> dict[str, Manifest]:
+        try:
+            return {pod["metadata"]["name"]: pod for pod in await self._client.list(POD, NAMESPACE, labels=_STATIC_PODS)}
+        except ApiError:
+            # Each is asked for by its name then, and says what is wrong.
+            return {}
 
     async def _pod(self, place: tuple[str, str]) -> Manifest | ApiError | None:
         try:
