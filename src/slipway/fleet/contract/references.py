@@ -61,6 +61,7 @@ class References:
         self._watch = watch
         self._watchable = watchable
         self._kinds: dict[tuple[str, str], Kind] = {}
+        self._contracts: dict[tuple[str, str], str] = {}
         self._watched: set[Kind] = set()
 
     async def read(self, reference: Reference, namespace: str) -> Manifest:
@@ -96,16 +97,23 @@ class References:
                 return known.content()
         return await self.read(reference, namespace)
 
+    async def contract(self, reference: Reference) -> str:
+        """The contract that the kind fulfils, v1beta2 or v1beta1: it says where its fields are."""
+        await self.kind(reference)
+        return self._contracts[reference.api_group, reference.kind]
+
     async def kind(self, reference: Reference) -> Kind:
         """The kind that a reference means, in the version of the contract."""
         known = self._kinds.get((reference.api_group, reference.kind))
         if known is None:
             name = crd_name(reference.api_group, reference.kind)
             crd = await self._client.get(CUSTOM_RESOURCE_DEFINITION, name)
-            version = contract_version(crd["metadata"].get("labels") or {}, name)
+            labels = crd["metadata"].get("labels") or {}
+            version = contract_version(labels, name)
             spec = crd["spec"]
             known = Kind(reference.api_group, version, reference.kind, spec["names"]["plural"], spec.get("scope") != "Cluster")
             self._kinds[reference.api_group, reference.kind] = known
+            self._contracts[reference.api_group, reference.kind] = next(one for one in _CONTRACTS if labels.get(one)).rpartition("/")[2]
         if known not in self._watched and (known.group, known.kind) in self._watchable:
             self._watched.add(known)
             self._watch(known)
