@@ -1,7 +1,7 @@
 """A workload cluster as its control plane deals with it: one look into it, and the few things that are done there.
 
-What it looks at becomes values (:mod:`view`), what is to be done is decided elsewhere (:mod:`quorum`, :mod:`kubeadmconfig`, :mod:`addons`);
-here is how it is asked and written.  Everything that is written can be written again, and is not where it is there already.
+What it looks at becomes values (:mod:`view`), what is to be done is decided elsewhere (by the planner, :mod:`kubeadmconfig` and
+:mod:`addons`); here is how it is asked and written.  Everything that is written can be written again, and is not where it is there already.
 """
 
 from __future__ import annotations
