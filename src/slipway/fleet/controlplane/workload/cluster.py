@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from slipway.api.cluster.kinds import CLUSTER_ROLE_BINDING, CONFIG_MAP, DAEMON_SET, DEPLOYMENT, NODE, POD
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
-from slipway.fleet.controlplane.workload import addons, kubeadmconfig
+from slipway.fleet.controlplane.workload import addons, kubeadmconfig, podhealth
 from slipway.fleet.controlplane.workload.etcdaccess import NAMESPACE, EtcdAccess
 from slipway.fleet.controlplane.workload.view import API_SERVER, COMPONENTS, CONTROL_PLANE_LABEL, ETCD, EtcdMember, Observed
 from slipway.kube import portforward
@@ -58,7 +58,8 @@ class Workload:
         """One look.  ``node_names`` are those of the control plane's Machines.
 
         ``ask`` are the Nodes whose members may be asked about etcd, the most promising first, and the first that answers speaks for all;
-        without it all of them.  With ``each`` every one of those is asked how it is itself.
+        without it all of them.  Those of Nodes and Pods that are not well are asked themselves how they are, and with ``each`` all: a
+        member whose host is dead is a member to the others, and would be counted on.
         """
         try:
             await self._look(node_names, whole=True)
@@ -222,7 +223,8 @@ class Workload:
             return seen._replace(members_error=f"{doing}: {error.message}")
         if all(member.id != status.leader for member in members):
             return seen._replace(members_error="Failed to get the etcd leader: the members are electing one")
-        statuses = dict(zip(asked, await asyncio.gather(*map(access.answers, asked)), strict=True)) if each else {}
+        doubtful = [name for name in asked if each or podhealth.is_doubtful(seen.nodes[name], seen.pods.get((ETCD, name)))]
+        statuses = dict(zip(doubtful, await asyncio.gather(*map(access.answers, doubtful)), strict=True))
         return seen._replace(
             members=tuple(
                 EtcdMember(
