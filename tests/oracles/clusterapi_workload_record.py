@@ -38,9 +38,10 @@ def oracle() -> Path:
     """The oracle, built inside a copy of the module."""
     work = cache_root() / "build" / VERSION / "clusterapi_workload"
     if not work.exists():
+        # The module replaces its api by a folder beside it, which its archive does not have.
         for source, target in ((module_source(CLUSTER_API, VERSION), work), (module_source(f"{CLUSTER_API}/api", VERSION), work / "api")):
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        subprocess.run(["chmod", "-R", "u+w", str(work)], check=True)
+            shutil.copytree(source, target)
+            subprocess.run(["chmod", "-R", "u+w", str(target)], check=True)
     for name, place in PLACES.items():
         (work / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(HERE / "clusterapi_workload" / name, work / place)

@@ -19,9 +19,11 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.certificates import KeyPair
+from slipway.fleet.controlplane.workload import conditions
 from slipway.fleet.controlplane.workload.cluster import Workload
 from slipway.fleet.controlplane.workload.etcdaccess import CLIENT_URLS_ANNOTATION
 from slipway.fleet.controlplane.workload.etcdcredentials import EtcdCredentials, client_context
+from slipway.fleet.controlplane.workload.view import MachineFacts
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import NotFoundError
 from slipway.workload.etcdapi import EtcdError
@@ -57,8 +59,12 @@ async def create_nodes(client: AsyncClient, etcd: EtcdCluster | None = None) -> 
         for component in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"):
             told = {CLIENT_URLS_ANNOTATION: etcd[name].client_url} if etcd and component == "etcd" else {}
             spec = {"nodeName": name, "containers": [{"name": component, "image": "i"}]}
-            metadata = {"name": f"{component}-{name}", "namespace": "kube-system", "annotations": told}
-            await client.create(POD, {"metadata": metadata, "spec": spec})
+            ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            # Somebody has taken the labels of one away.
+            labels = {"component": component, "tier": "control-plane"} if component != "kube-scheduler" else {}
+            metadata = {"name": f"{component}-{name}", "namespace": "kube-system", "labels": labels, "annotations": told}
+            made = await client.create(POD, {"metadata": metadata, "spec": spec})
+            await client.update(POD, {**made, "status": ready}, subresource="status")
 
 
 def workload(client: AsyncClient, etcd: EtcdCluster, **options: Any) -> Workload:
@@ -116,6 +122,23 @@ async def test_each_member_can_be_asked_how_it_is(forwarding: PortForwardingServ
         seen = await workload(client, etcd, etcd_timeout=1.0).observe("abc", ask=[*others, follower], each=True)
     assert {member.name: member.healthy for member in seen.members or ()} == {name: name != follower for name in "abc"}
     assert seen.members_agree
+
+
+@pytest.mark.asyncio
+async def test_a_member_whose_node_is_not_well_is_asked_itself(
+    forwarding: PortForwardingServer, client: AsyncClient, etcd: EtcdCluster
+) -> None:
+    await create_nodes(client)
+    tunnel(forwarding, etcd, "a", "b")
+    node = await client.get(NODE, "c")
+    quiet = {"type": "Ready", "status": "Unknown"}
+    await client.update(NODE, {**node, "status": {**node.get("status", {}), "conditions": [quiet]}}, subresource="status")
+    seen = await workload(client, etcd).observe("abc")
+    assert {member.name: member.healthy for member in seen.members or ()} == {"a": None, "b": None, "c": False}
+    machines = [MachineFacts(name, name, f"host://{name}") for name in "abc"]
+    judged = conditions.judge(seen, machines, etcd_managed=True, now=datetime.now(UTC))
+    (said,) = [item.condition for item in judged.machines["c"] if item.condition and item.condition.type == "EtcdMemberHealthy"]
+    assert (said.status, said.message) == ("False", "Etcd member c does not answer")
 
 
 @pytest.mark.asyncio

@@ -15,8 +15,12 @@ import pytest
 import yaml
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.controlplane.workload import addons, conditions, kubeadmconfig, quorum
-from slipway.fleet.controlplane.workload.view import EtcdMember, MachineFacts, Observed, expects_taint
+from slipway.fleet.controlplane import planner
+from slipway.fleet.controlplane.decisions import choice
+from slipway.fleet.controlplane.decisions.machines import Check, ControlPlane, Machine, Member
+from slipway.fleet.controlplane.decisions.quorum import etcd_survives, one_api_survives
+from slipway.fleet.controlplane.workload import addons, conditions, kubeadmconfig
+from slipway.fleet.controlplane.workload.view import STARTUP_GRACE, EtcdMember, MachineFacts, Observed, expects_taint
 from slipway.runtime.objects import timestamp
 
 pytestmark = pytest.mark.recorded
@@ -101,7 +105,9 @@ def observed(case: Case) -> Observed:
 
 
 def is_managed(case: Case) -> bool:
-    return "external" not in case["controlPlane"]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"].get("etcd", {})
+    return "controlPlane" not in case or "external" not in case["controlPlane"]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"].get(
+        "etcd", {}
+    )
 
 
 def told(items: Any) -> Case:
@@ -154,49 +160,58 @@ def _undated(listed: list[Case]) -> list[Case]:
     return [{**item, "message": sentence + "then"} if item.get("message", "").startswith(sentence) else item for item in listed]
 
 
-def healthy(case: Case) -> dict[str, bool]:
-    named = [(machine, machine["status"].get("nodeRef", {}).get("name", "")) for machine in case["machines"]]
-    return {name: is_true(machine, "EtcdMemberHealthy") for machine, name in named if name}
+def plane(case: Case) -> ControlPlane:
+    """As the planner sees it."""
+    found = nodes(case)
+    young = {name for name, node in found.items() if NOW - datetime.fromisoformat(node["metadata"]["creationTimestamp"]) < STARTUP_GRACE}
+    machines = [
+        Machine(
+            name=machine["metadata"]["name"],
+            created=datetime.fromisoformat(machine["metadata"]["creationTimestamp"]),
+            node=machine["status"].get("nodeRef", {}).get("name", ""),
+            checks={item["type"]: Check(item["status"]) for item in machine["status"]["conditions"]},
+            deleted=NOW if "deletionTimestamp" in machine["metadata"] else None,
+            up_to_date=is_true(machine, "UpToDate"),
+            health_checked=is_true(machine, "HealthCheckSucceeded"),
+        )
+        for machine in case["machines"]
+    ]
+    return ControlPlane(
+        replicas=3,
+        machines=tuple(machines),
+        now=NOW,
+        manages_etcd=is_managed(case),
+        members=tuple(Member(member.id, member.name, member.learner, bool(member.alarms), member.is_leader) for member in members(case)),
+        # What is asked is what becomes of the members, not whether they are looked at.
+        members_healthy=False,
+        young_nodes=frozenset(young),
+    )
 
 
 @pytest.mark.parametrize("case", rows("quorum"))
 def test_quorum_is_judged_as_upstream_does(case: Case) -> None:
-    judge = (
-        quorum.can_add(members(case), healthy(case)) if case.get("add") else quorum.can_remove(members(case), case["remove"], healthy(case))
-    )
-    assert judge.allowed is case["answer"], judge.why_not
+    assert etcd_survives(plane(case), without=case["remove"], with_new=case.get("add", False)) is case["answer"]
 
 
 @pytest.mark.parametrize("case", rows("members"))
 def test_unknown_members_go_as_with_upstream(case: Case) -> None:
-    removal = quorum.unknown_member(members(case), facts(case), nodes(case), healthy(case), NOW)
+    step = planner._stray_member(plane(case))
     expected = case["answer"]
-    assert (removal.member.id if removal.member else None) == expected.get("removed")
-    assert bool(removal.problem) is expected["refused"]
+    assert (step.member.id if isinstance(step, planner.RemoveMember) else None) == expected.get("removed")
+    assert isinstance(step, planner.Wait) is expected["refused"]
 
 
 @pytest.mark.parametrize("case", rows("candidates"))
 def test_leadership_goes_where_upstream_would_have_it(case: Case) -> None:
-    machines = [
-        quorum.Candidate(
-            machine=machine["metadata"]["name"],
-            node_name=machine["status"].get("nodeRef", {}).get("name", ""),
-            created=datetime.fromisoformat(machine["metadata"]["creationTimestamp"]),
-            member_healthy=is_true(machine, "EtcdMemberHealthy"),
-            health_check_succeeded=is_true(machine, "HealthCheckSucceeded"),
-            up_to_date=is_true(machine, "UpToDate"),
-            deleting="deletionTimestamp" in machine["metadata"],
-        )
-        for machine in case["machines"]
-    ]
-    assert [item.machine for item in quorum.leadership_candidates(machines, case["leaving"])] == case["answer"]
+    leaving = plane({**case, "etcd": {}})
+    leader = Member(1, leaving.machine(case["leaving"]).node, leader=True)
+    found = choice.new_leaders(leaving._replace(members=(leader,)), leaving.machine(case["leaving"]))
+    assert found == [f"node-{name}" for name in case["answer"]]
 
 
 @pytest.mark.parametrize("case", rows("components"))
 def test_a_machine_whose_components_all_work_must_stay(case: Case) -> None:
-    kinds = [kind for component, kind in conditions.POD_CONDITIONS.items() if is_managed(case) or component != "etcd"]
-    machines = {machine["metadata"]["name"]: [is_true(machine, kind) for kind in kinds] for machine in case["machines"]}
-    assert quorum.has_operational_machine(machines, case["remove"]) is case["answer"]
+    assert one_api_survives(plane({**case, "etcd": {}}), without=case["remove"]) is case["answer"]
 
 
 def spec_of(case: Case) -> tuple[Case, str]:
