@@ -66,7 +66,7 @@ class Addons:
         version = work.plane.spec.version
         if target == version:
             work.annotate(names.UPGRADE_TARGET_ANNOTATION, None)
-            status.set(upgrade.CONDITION, FALSE, "Done", f"The control plane is at {version}")
+            status.remove(upgrade.CONDITION)
             return
         try:
             following = upgrade.next_version(version, target)
