@@ -309,5 +309,3 @@ async def estate() -> AsyncIterator[Estate]:
             yield made
         finally:
             await made.close()
-
-
