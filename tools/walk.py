@@ -123,7 +123,7 @@ async def _kubeadmconfig(walk: Walk) -> None:
     from support.waiting import eventually
 
     from slipway.api.cluster import crds
-    from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL
+    from slipway.api.cluster.kinds import MACHINE_POOL
     from slipway.embedded.server import EmbeddedServer
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.registry import FleetOptions, controllers
@@ -133,7 +133,7 @@ async def _kubeadmconfig(walk: Walk) -> None:
         raise AssertionError("nobody else takes part")
 
     async with EmbeddedServer() as server, World(server.connection(), "fleet", nobody) as world:
-        await world.install_crds(*crds.crds(), *map(preserving_crd, (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)))
+        await world.install_crds(*crds.crds(), preserving_crd(MACHINE_POOL))
         await world.ready()
         manager = Manager(server.connection(), ManagerOptions(metrics_address="0", health_address="0"))
         for reconciler in controllers(("bootstrap",), manager, FleetOptions(BootstrapOptions())):

@@ -14,7 +14,7 @@ from fleet.world import World, preserving_crd
 from support.waiting import eventually
 
 from slipway.api.cluster import crds
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_POOL
+from slipway.api.cluster.kinds import LEASE, MACHINE_POOL
 from slipway.fleet import registry
 
 pytestmark = [*real_server, pytest.mark.asyncio]
@@ -25,7 +25,7 @@ LEASE_NAME = registry.declarations(["bootstrap"]).leases[0].name
 async def test_leaders_die_and_the_api_server_goes_away(tmp_path: Path) -> None:
     with plane(tmp_path) as management:
         async with World(connection_of(management.kubeconfig), NAMESPACE, service_account) as world:
-            await world.install_crds(*crds.crds(), *map(preserving_crd, (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)))
+            await world.install_crds(*crds.crds(), preserving_crd(MACHINE_POOL))
             await world.ready()
             managers = {running.process.pid: running for running in (_start(management, name) for name in ("first", "second", "third"))}
             names: list[str] = []

@@ -28,7 +28,7 @@ from fleet.world import MakeWorld, User, World, preserving_crd
 from support.waiting import eventually
 
 from slipway.api.cluster import crds
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET, SERVICE_ACCOUNT, path
+from slipway.api.cluster.kinds import MACHINE_POOL, SECRET, SERVICE_ACCOUNT, path
 from slipway.kube.connection import Connection
 from slipway.runtime import rbac
 
@@ -68,7 +68,7 @@ async def make_world(connection: Connection) -> AsyncIterator[MakeWorld]:
         async def make() -> World:
             world = await stack.enter_async_context(World(connection, f"h-{secrets.token_hex(4)}", service_account, strict=bool(GIVEN)))
             if not GIVEN:
-                await world.install_crds(*crds.crds(), *map(preserving_crd, (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)))
+                await world.install_crds(*crds.crds(), preserving_crd(MACHINE_POOL))
             return world
 
         yield make

@@ -13,18 +13,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 from e2e import planes
 from e2e.labcli import LabCommands
+from fleet.lives import Authority, Life, life
 from lab.recorded_progress import RecordedProgress
 from support.ports import free_port
 from support.waiting import eventually_blocking
 
 from slipway.api.cluster import crds
+from slipway.api.cluster.kinds import BOOTSTRAP_GROUP
 from slipway.credentials import keys, x509
 from slipway.credentials.profile import SERVER_AUTH, Profile
 from slipway.lab.management import plane as management
@@ -143,7 +145,7 @@ class Plane:
         folders = _BASES if bootstrap == "upstream" else _BASES[:-1]
         found = [yaml.safe_load(path.read_text()) for folder in folders for path in sorted((source / folder).glob("*.yaml"))]
         if bootstrap != "upstream":
-            found += crds.crds()
+            found += [crd for crd in crds.crds() if crd["spec"]["group"] == BOOTSTRAP_GROUP]
         for crd in [*found, *infrastructure_crds()]:
             crd["metadata"].setdefault("labels", {}).update(CONTRACT)
             crd["metadata"].pop("creationTimestamp", None)
@@ -180,6 +182,12 @@ class Plane:
             *("--metrics-bind-address=0", *flags),
         ]
         return self._start(name, command, health)
+
+    def life(self) -> AbstractAsyncContextManager[Life]:
+        """The life of a cluster with simulated infrastructure, for which this plane is the workload cluster as well."""
+        pki = self.folder / "plane/etc/kubernetes/pki"
+        authority = Authority((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())
+        return life(planes.connection_of(self.kubeconfig), authority, told=self.told)
 
     def _start(self, name: str, command: list[str], health: str) -> Running:
         running = Running(name, command, self.folder / f"{name}.log", {**os.environ, **self.environment}, health)

@@ -9,7 +9,7 @@ import pytest_asyncio
 from fleet.world import MakeWorld, User, World, preserving_crd
 
 from slipway.api.cluster import crds
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL
+from slipway.api.cluster.kinds import MACHINE_POOL
 from slipway.embedded.server import EmbeddedServer
 from slipway.runtime import rbac
 
@@ -27,7 +27,7 @@ async def make_world() -> AsyncIterator[MakeWorld]:
         async def make() -> World:
             world = await stack.enter_async_context(World(server.connection(), f"machines-{len(made)}", account))
             if not made:
-                await world.install_crds(*crds.crds(), *map(preserving_crd, (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)))
+                await world.install_crds(*crds.crds(), preserving_crd(MACHINE_POOL))
             made.append(world)
             return world
 

@@ -129,8 +129,8 @@ class Infrastructure:
 
     async def fail(self, name: str, status: str = "Unknown") -> None:
         """The kubelet of a Node says no more that it is well."""
-        ready = {**condition("Ready", status, "NodeStatusUnknown")}
-        await self.workload.patch(NODE, name, "", {"status": {"conditions": [ready]}}, type=PatchType.MERGE, subresource="status")
+        ready = condition("Ready", status, "NodeStatusUnknown")
+        await self.workload.patch(NODE, name, "", {"status": {"conditions": [ready]}}, type=PatchType.STRATEGIC, subresource="status")
 
 
 def node_of(name: str, version: str, *, control_plane: bool = False) -> Manifest:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from slipway.api.cluster.bootstrap import config, v1beta1
-from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION
 from slipway.api.cluster.conversion import convert
+from slipway.api.cluster.names import CONVERSION_DATA_ANNOTATION as DATA_ANNOTATION
 from slipway.api.machinery.errors import OperatorError
 
 _OBJECTS = Path(__file__).parents[1] / "golden/clusterapi/conversion/objects.json"

@@ -1,7 +1,7 @@
 """Records Cluster API's own conversions between versions, and its CRDs; needs Go.
 
 ``python tests/oracles/clusterapi_record.py`` builds tests/oracles/clusterapi_conversion, asks it about the objects of
-tests/golden/clusterapi/conversion/objects.cases.yaml and about random ones, copies upstream's CRDs (without their words)
+tests/golden/clusterapi/conversion/*.cases.yaml and about random ones, copies upstream's CRDs (without their words)
 to tests/golden/clusterapi/crds, and takes the specs that upstream's book shows its users.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from slipway.api.cluster import crds
 from slipway.api.machinery.patches.jsonpatch import merge
 from slipway.lab.programs.cache import cache_root
 from slipway.lab.programs.gobuild import CLUSTER_API, module_source
@@ -25,7 +26,12 @@ from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 VERSION = "v1.14.2"
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden/clusterapi"
-BASES = "bootstrap/kubeadm/config/crd/bases"
+_CONVERSIONS = (
+    ("objects", "random", "fuzz"),
+    ("machines", "machines-random", "machines"),
+    ("addons", "addons-random", "addons"),
+)
+BASES = ("bootstrap/kubeadm/config/crd/bases", "core/config/crd/bases", "controlplane/kubeadm/config/crd/bases")
 
 
 def oracle() -> Path:
@@ -48,11 +54,10 @@ def ask(program: Path, command: str, question: object = None) -> Any:
 
 def record_conversions(program: Path) -> None:
     """Each object there and back; ``change`` of a case is made to it in between, as a client of the other version would."""
-    cases = yaml.safe_load((GOLDEN / "conversion/objects.cases.yaml").read_text())
-    rows: dict[str, list[dict[str, Any]]] = {
-        "objects": cases,
-        "random": [{"name": f"random-{number}", "object": each} for number, each in enumerate(ask(program, "fuzz"))],
-    }
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for name, random, command in _CONVERSIONS:
+        rows[name] = yaml.safe_load((GOLDEN / f"conversion/{name}.cases.yaml").read_text())
+        rows[random] = [{"name": f"random-{number}", "object": each} for number, each in enumerate(ask(program, command))]
     for name, asked in rows.items():
         there = ask(program, "convert", [case["object"] for case in asked])
         changed = [merge(deepcopy(answer.get("object", {})), case.get("change", {})) for case, answer in zip(asked, there, strict=True)]
@@ -79,9 +84,13 @@ def without_words(schema: Any) -> Any:
 
 
 def record_crds() -> None:
-    for source in sorted((module_source(CLUSTER_API, VERSION) / BASES).glob("*.yaml")):
-        crd = without_words(yaml.safe_load(source.read_text()))
-        (GOLDEN / "crds" / f"{source.stem}.json").write_text(json.dumps(crd, indent=1) + "\n")
+    """Upstream's CRDs of the kinds that are ours, too."""
+    ours = {f"{definition.kind.group}_{definition.kind.plural}" for definition in crds.DEFINITIONS}
+    for base in BASES:
+        for source in sorted((module_source(CLUSTER_API, VERSION) / base).glob("*.yaml")):
+            if source.stem in ours:
+                crd = without_words(yaml.safe_load(source.read_text()))
+                (GOLDEN / "crds" / f"{source.stem}.json").write_text(json.dumps(crd, indent=1) + "\n")
 
 
 def paths(schema: dict[str, Any], path: str = "") -> dict[str, str]:
@@ -99,7 +108,7 @@ def paths(schema: dict[str, Any], path: str = "") -> dict[str, str]:
 def record_read_kinds() -> None:
     """The fields of the kinds that providers read and that are not ours, without the large ones that nobody reads."""
     bases = {
-        "core/config/crd/bases/cluster.x-k8s.io_": ["clusters", "machines", "machinepools"],
+        "core/config/crd/bases/cluster.x-k8s.io_": ["machinepools"],
         "controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_": ["kubeadmcontrolplanes"],
     }
     found = {}
@@ -107,7 +116,7 @@ def record_read_kinds() -> None:
         for plural in plurals:
             crd = yaml.safe_load((module_source(CLUSTER_API, VERSION) / f"{prefix}{plural}.yaml").read_text())
             (version,) = [each for each in crd["spec"]["versions"] if each["storage"]]
-            unread = (".spec.topology.", ".spec.kubeadmConfigSpec.", ".status.deprecated.")
+            unread = (".spec.kubeadmConfigSpec.", ".status.deprecated.")
             fields = paths(version["schema"]["openAPIV3Schema"])
             found[crd["spec"]["names"]["kind"]] = {path: kind for path, kind in fields.items() if not path.startswith(unread)}
     (GOLDEN / "read-kinds.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """Records what Cluster API's own code says of conditions, of the status of Clusters and of the health of Machines; needs Go.
 
 ``python tests/oracles/clusterapi_status_record.py`` builds tests/oracles/clusterapi_status inside a copy of the module, since half of what
-it asks is not exported, asks it about the cases in tests/golden/clusterapi/*/*.cases.yaml, and writes each case with its answer beside them.
+it asks is not exported, asks it about the cases in tests/golden/clusterapi/*/*.cases.yaml, and writes each with its answer beside it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 VERSION = "v1.14.2"
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden/clusterapi"
-SUBJECTS = {"conditions": ("mirror", "aggregate", "summary"), "cluster": ("status", "descendants"), "healthcheck": ("target", "allowed")}
+SUBJECTS = {
+    "conditions": ("mirror", "aggregate", "summary"),
+    "cluster": ("status", "descendants", "phases"),
+    "healthcheck": ("target", "allowed"),
+}
 # The times of the cases.
 GIVEN = ("2026-01-01", "2026-01-02")
 PLACES = {
     "main.go": "statusoracle/main.go",
     "conditions.go": "statusoracle/conditions.go",
     "cluster.go": "core/reconcilers/cluster/zz_oracle.go",
+    "phases.go": "core/reconcilers/cluster/zz_oracle_phases.go",
     "healthcheck.go": "core/reconcilers/machinehealthcheck/zz_oracle.go",
 }
 

@@ -27,7 +27,7 @@ class Identity:
     """A certificate authority and what it signs."""
 
     def __init__(self, authority: x509.Authority, clock: Callable[[], datetime]) -> None:
-        self._authority, self._clock = authority, clock
+        self.authority, self._clock = authority, clock
         self.ca = x509.pem(authority.certificate)
         self._client = lru_cache(maxsize=1000)(self._signed_client)
 
@@ -65,7 +65,7 @@ class Identity:
     def _signed(self, profile: Profile) -> tuple[bytes, bytes]:
         key = keys.generate(_ALGORITHM)
         valid = x509.period(self._clock(), DEFAULT_VALIDITY)
-        return x509.pem(x509.signed(profile, key.public_key(), self._authority, valid)), keys.private_pem(key)
+        return x509.pem(x509.signed(profile, key.public_key(), self.authority, valid)), keys.private_pem(key)
 
 
 def _is_address(host: str) -> bool:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from slipway.credentials import x509
     from slipway.embedded.registry.resources import Resource
     from slipway.embedded.storage.watch import Watch
 
@@ -94,6 +95,13 @@ class EmbeddedServer:
     def url(self) -> str:
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"{'https' if self._tls else 'http'}://{host}:{self.port}"
+
+    @property
+    def authority(self) -> x509.Authority:
+        """Whose certificates the server takes for those of its users, for who signs some in the place of a control plane."""
+        if self._identity is None:
+            raise OperatorError("the embedded API server is not running")
+        return self._identity.authority
 
     @property
     def core(self) -> Core:

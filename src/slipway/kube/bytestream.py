@@ -53,7 +53,7 @@ class TcpStream:
 
 
 class TlsStream:
-    """A client's side of TLS over another stream.  It is closed with the stream that it is over."""
+    """A client's side of TLS over another stream, for one coroutine at a time.  It is closed with the stream that it is over."""
 
     def __init__(self, under: ByteStream, context: ssl.SSLContext, server_name: str | None = None) -> None:
         self._under = under

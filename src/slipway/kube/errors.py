@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -21,8 +21,20 @@ _PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
 _PASSING_TEXTS = ("etcdserver: leader changed", "etcdserver: request timed out", "etcdserver: no leader", "apiserver not ready")
 
 
+class Cause(NamedTuple):
+    """A detail of what went wrong."""
+
+    type: str
+    message: str
+
+
 class ApiError(OperatorError):
-    """An answer of the API server that is not success.  ``reason`` is its metav1.StatusReason, such as ``NotFound``."""
+    """An answer of the API server that is not success.  ``reason`` is its metav1.StatusReason, such as ``NotFound``.
+
+    ``causes`` are None where the answer has no details.
+    """
+
+    causes: tuple[Cause, ...] | None = None
 
     def __init__(self, message: str, *, code: int, reason: str = "") -> None:
         super().__init__(message)
@@ -122,7 +134,12 @@ def failure(status: int, content: bytes) -> ApiError:
 def status_failure(status: Manifest, code: int) -> ApiError:
     """The error that a metav1.Status tells of."""
     message = str(status.get("message") or status.get("reason") or "the server does not say why")
-    return from_status(int(status.get("code") or code), str(status.get("reason") or ""), message)
+    error = from_status(int(status.get("code") or code), str(status.get("reason") or ""), message)
+    details = status.get("details")
+    if isinstance(details, dict):
+        listed = [cause for cause in details.get("causes") or () if isinstance(cause, dict)]
+        error.causes = tuple(Cause(str(cause.get("reason") or ""), str(cause.get("message") or "")) for cause in listed)
+    return error
 
 
 def _object(content: bytes) -> Manifest | None:

@@ -1,6 +1,7 @@
 """A client of one etcd member for an event loop, over any byte stream: a tunnel through the API server, or a connection of its own.
 
-It asks once and of one member; who else could be asked, and whether to ask again, is for who calls.  The certificate of the member must be
+It asks one member; who else could be asked is for who calls.  What etcd turns away while it elects a leader or settles is asked again for a
+moment: an election takes about a second, and a caller that had to come back would start all over.  The certificate of the member must be
 signed by the CA that the TLS context trusts; names in it are compared only where a server name is given, since in a tunnel it is the tunnel
 that chooses the peer.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,6 +32,8 @@ T = TypeVar("T")
 
 TIMEOUT = 15.0
 """For one request, as Cluster API has it."""
+_PATIENCE = 3.0
+_PAUSE = 0.15
 
 
 class AsyncEtcd:
@@ -41,6 +45,19 @@ class AsyncEtcd:
         self._timeout = timeout
 
     async def ask(self, call: Call[T]) -> T:
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return await self._ask(call)
+            except EtcdUnreachableError:
+                # The connection is gone with what was on it.
+                raise
+            except EtcdError as error:
+                if not error.transient or time.monotonic() > end:
+                    raise
+            await asyncio.sleep(_PAUSE)
+
+    async def _ask(self, call: Call[T]) -> T:
         body = msgspec.json.encode(call.body)
         async with _explained(self.name, self._timeout):
             answer = await self._connection.request("POST", call.target, {"Content-Type": "application/json"}, body)

@@ -11,12 +11,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fleet.world import CA_PAIR, World
+from fleet.world import CA_PAIR, World, preserving_crd
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
     CLUSTER,
     CONFIG_MAP,
+    CONTROL_PLANE_GROUP,
     CORE_EVENT,
     CUSTOM_RESOURCE_DEFINITION,
     KUBEADM_CONFIG,
@@ -24,6 +25,7 @@ from slipway.api.cluster.kinds import (
     MACHINE,
     MACHINE_POOL,
     SECRET,
+    Kind,
 )
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
@@ -189,19 +191,7 @@ async def test_ignition_has_the_version_file_too(world: World) -> None:
     assert b64decode(secret["data"]["format"]) == b"ignition"
 
 
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        (False, "Join data is for Kubernetes v1.34.0 of the Machine w, because the Cluster has no controlPlaneRef"),
-        (True, "Join data is for Kubernetes v1.34.0 of the Machine w, because KubeadmControlPlane cp has no version"),
-    ],
-)
-async def test_without_a_version_of_the_control_plane_the_machines_counts(world: World, reference: bool, message: str) -> None:
-    if reference and world.strict:
-        pytest.skip("the real CRD has no KubeadmControlPlane without a version")
-    await world.cluster(reference=reference)
-    if reference:
-        await world.control_plane("")
+async def version_from_the_machine(world: World, message: str) -> None:
     await world.certificates()
     await world.kubeconfig()
     await world.machine("w")
@@ -209,6 +199,24 @@ async def test_without_a_version_of_the_control_plane_the_machines_counts(world:
     condition = await world.condition("w", VERSION_CONDITION)
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "VersionFromMachine", message)
     assert files(await world.data("w"))["/run/cluster-api/kubeadm-version/version"] == "v1.34.0\n"
+
+
+async def test_without_a_control_plane_the_machines_version_counts(world: World) -> None:
+    await world.cluster(reference=False)
+    await version_from_the_machine(
+        world, "Join data is for Kubernetes v1.34.0 of the Machine w, because the Cluster has no controlPlaneRef"
+    )
+
+
+async def test_without_a_version_of_the_control_plane_the_machines_counts(world: World) -> None:
+    # A KubeadmControlPlane always has one.
+    kind = Kind(CONTROL_PLANE_GROUP, "v1beta2", "TestControlPlane", "testcontrolplanes")
+    await world.install_crds(preserving_crd(kind))
+    await world.cluster(reference=False, controlPlaneRef={"apiGroup": kind.group, "kind": kind.kind, "name": "cp"})
+    await world.client.create(kind, {"metadata": {"name": "cp", "namespace": world.namespace}, "spec": {"replicas": 1}})
+    await version_from_the_machine(
+        world, "Join data is for Kubernetes v1.34.0 of the Machine w, because TestControlPlane cp has no version"
+    )
 
 
 async def test_a_control_plane_that_cannot_be_read_fails_the_reconcile_visibly(world: World) -> None:

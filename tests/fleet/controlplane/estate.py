@@ -274,20 +274,7 @@ class Estate:
         return next(one for one in (await self.plane())["status"]["conditions"] if one["type"] == name)
 
 
-_NODE_INFO = {
-    key: ""
-    for key in (
-        "machineID",
-        "systemUUID",
-        "bootID",
-        "kernelVersion",
-        "osImage",
-        "containerRuntimeVersion",
-        "kubeProxyVersion",
-        "operatingSystem",
-        "architecture",
-    )
-}
+_NODE_INFO = dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion", "operatingSystem", "architecture"), "")
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ var subjects = map[string]func(json.RawMessage) (any, error){
 	"summary":     summary,
 	"status":      cluster.OracleStatus,
 	"descendants": cluster.OracleDescendants,
+	"phases":      cluster.OraclePhases,
 	"target":      machinehealthcheck.OracleTarget,
 	"allowed":     machinehealthcheck.OracleAllowed,
 }

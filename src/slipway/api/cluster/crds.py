@@ -4,8 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from slipway.api.cluster.bootstrap import config, v1beta1
-from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE, Kind
+from slipway.api.cluster.addons import clusterresourceset
+from slipway.api.cluster.addons import v1beta1 as addons_v1beta1
+from slipway.api.cluster.bootstrap import config
+from slipway.api.cluster.bootstrap import v1beta1 as bootstrap_v1beta1
+from slipway.api.cluster.controlplane import kubeadmcontrolplane
+from slipway.api.cluster.controlplane import v1beta1 as controlplane_v1beta1
+from slipway.api.cluster.core import cluster, machine, machinedeployment, machinedrainrule, machinehealthcheck, machineset
+from slipway.api.cluster.core.v1beta1 import cluster as cluster_v1beta1
+from slipway.api.cluster.core.v1beta1 import machine as machine_v1beta1
+from slipway.api.cluster.core.v1beta1 import machinedeployment as machinedeployment_v1beta1
+from slipway.api.cluster.core.v1beta1 import machinedrainrule as machinedrainrule_v1beta1
+from slipway.api.cluster.core.v1beta1 import machinehealthcheck as machinehealthcheck_v1beta1
+from slipway.api.cluster.core.v1beta1 import machineset as machineset_v1beta1
+from slipway.api.cluster.kinds import (
+    ADDONS_GROUP,
+    BOOTSTRAP_GROUP,
+    CLUSTER,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
+    CONTROL_PLANE_GROUP,
+    CORE_GROUP,
+    CUSTOM_RESOURCE_DEFINITION,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    KUBEADM_CONTROL_PLANE_TEMPLATE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_DRAIN_RULE,
+    MACHINE_HEALTH_CHECK,
+    MACHINE_SET,
+    Kind,
+)
+from slipway.api.cluster.names import PROVIDER_LABEL
 from slipway.api.machinery.openapi import schema_of
 
 if TYPE_CHECKING:
@@ -17,6 +49,17 @@ if TYPE_CHECKING:
 CATEGORY = "cluster-api"
 # Which version of a kind satisfies which version of Cluster API's contract; without it the core controllers do not find the kind.
 CONTRACT_LABELS = {"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta2"}
+# What clusterctl finds the kinds by whose objects it moves to another management cluster.  It gives the label to all that it
+# installs; more it needs for no kind of ours: it moves Clusters with all that belongs to them, and so ClusterResourceSets.
+CLUSTERCTL_LABEL = "clusterctl.cluster.x-k8s.io"
+# The provider that upstream's installation says a kind is of.
+PROVIDERS = {
+    CORE_GROUP: "cluster-api",
+    ADDONS_GROUP: "cluster-api",
+    BOOTSTRAP_GROUP: "bootstrap-kubeadm",
+    CONTROL_PLANE_GROUP: "control-plane-kubeadm",
+}
+_SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
 
 
 class Column(NamedTuple):
@@ -39,6 +82,8 @@ class Version(NamedTuple):
     columns: Sequence[Column]
     storage: bool = False
     deprecated: bool = False
+    # Where true, it has an endpoint for .status, whatever the other versions have.
+    status: bool = False
 
 
 class Definition(NamedTuple):
@@ -46,6 +91,8 @@ class Definition(NamedTuple):
     versions: Sequence[Version]
     # Where true, .status is written by itself.
     status: bool = False
+    # Where true, there is a subresource for the number of replicas.
+    scale: bool = False
     short_names: Sequence[str] = ()
 
     @property
@@ -53,28 +100,82 @@ class Definition(NamedTuple):
         return f"{self.kind.plural}.{self.kind.group}"
 
 
+def _old(of: type[Type], *columns: Column) -> Version:
+    return Version("v1beta1", of, columns, deprecated=True)
+
+
+def _new(of: type[Type], *columns: Column) -> Version:
+    return Version("v1beta2", of, columns, storage=True)
+
+
 def _age(kind: Kind) -> Column:
     return Column("Age", ".metadata.creationTimestamp", f"Time duration since creation of {kind.kind}", "date")
 
 
-_CLUSTER = Column("Cluster", ".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']", "Cluster")
-_PAUSED = Column("Paused", '.status.conditions[?(@.type=="Paused")].status', "Reconciliation paused", priority=10)
+def _owner(kind: str) -> Column:
+    return Column(kind, f'.metadata.ownerReferences[?(@.kind=="{kind}")].name', f"Name of the {kind} owning this template")
+
+
+def _condition(of: str, description: str, *, name: str = "", priority: int = 0) -> Column:
+    return Column(name or of, f'.status.conditions[?(@.type=="{of}")].status', description, priority=priority)
+
+
+def _count(name: str, path: str, description: str, priority: int = 0) -> Column:
+    return Column(name, path, description, "integer", priority)
+
+
+def _counts_of_cluster(short: str, path: str, which: str) -> tuple[Column, ...]:
+    return (
+        _count(f"{short} Desired", f".status.{path}.desiredReplicas", f"{which} machines that are wanted"),
+        _count(f"{short} Current", f".status.{path}.replicas", f"{which} machines", 10),
+        _count(f"{short} Ready", f".status.{path}.readyReplicas", f"{which} machines that are ready", 10),
+        _count(f"{short} Available", f".status.{path}.availableReplicas", f"{which} machines that are available"),
+        _count(f"{short} Up-to-date", f".status.{path}.upToDateReplicas", f"{which} machines that are up to date"),
+    )
+
+
+_LABELLED_CLUSTER = Column("Cluster", ".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']", "Cluster")
+_CLUSTER = Column("Cluster", ".spec.clusterName", "Cluster")
+_PAUSED = _condition("Paused", "Reconciliation paused", priority=10)
+_AVAILABLE = _condition("Available", "Whether all checks of availability pass")
+_PHASE = Column("Phase", ".status.phase", "Where the object is in its life")
+_VERSION = Column("Version", ".spec.version", "Kubernetes version")
+_TEMPLATE_VERSION = Column("Version", ".spec.template.spec.version", "Kubernetes version")
+_DESIRED = _count("Desired", ".spec.replicas", "Machines that are wanted")
+_COUNTS = (
+    _DESIRED,
+    _count("Current", ".status.replicas", "Machines"),
+    _count("Ready", ".status.readyReplicas", "Machines that are ready"),
+    _count("Available", ".status.availableReplicas", "Machines that are available"),
+    _count("Up-to-date", ".status.upToDateReplicas", "Machines that are up to date"),
+)
+_OLD_COUNTS = (
+    _DESIRED._replace(priority=10),
+    _count("Replicas", ".status.replicas", "Machines"),
+    _count("Ready", ".status.readyReplicas", "Machines that are ready"),
+)
+_UPDATED = _count("Updated", ".status.updatedReplicas", "Machines that were made from the current template")
+_UNAVAILABLE = _count("Unavailable", ".status.unavailableReplicas", "Machines that are not available")
+_CLASS_VERSION = Column("Version", ".spec.topology.version", "Kubernetes version of the topology")
+_PROVIDER_ID = Column("Provider ID", ".spec.providerID", "The provider's identity of the host", priority=10)
+_NODE = Column("Node Name", ".status.nodeRef.name", "The Node of the machine")
+_RULE_COLUMNS = (
+    Column("Behavior", ".spec.drain.behavior", "What is done with the Pods"),
+    Column("Order", ".spec.drain.order", "Which Pods go first"),
+    _age(MACHINE_DRAIN_RULE),
+)
 
 DEFINITIONS = (
     Definition(
         KUBEADM_CONFIG,
         (
-            Version("v1beta1", v1beta1.KubeadmConfig, (_CLUSTER, _age(KUBEADM_CONFIG)), deprecated=True),
-            Version(
-                "v1beta2",
+            _old(bootstrap_v1beta1.KubeadmConfig, _LABELLED_CLUSTER, _age(KUBEADM_CONFIG)),
+            _new(
                 config.KubeadmConfig,
-                (
-                    _CLUSTER,
-                    _PAUSED,
-                    Column("Data secret created", ".status.initialization.dataSecretCreated", "Bootstrap secret is created"),
-                    _age(KUBEADM_CONFIG),
-                ),
-                storage=True,
+                _LABELLED_CLUSTER,
+                _PAUSED,
+                Column("Data secret created", ".status.initialization.dataSecretCreated", "Bootstrap secret is created"),
+                _age(KUBEADM_CONFIG),
             ),
         ),
         status=True,
@@ -82,21 +183,196 @@ DEFINITIONS = (
     Definition(
         KUBEADM_CONFIG_TEMPLATE,
         (
-            Version("v1beta1", v1beta1.KubeadmConfigTemplate, (_age(KUBEADM_CONFIG_TEMPLATE),), deprecated=True),
-            Version(
-                "v1beta2",
-                config.KubeadmConfigTemplate,
-                (
-                    Column(
-                        "ClusterClass",
-                        '.metadata.ownerReferences[?(@.kind=="ClusterClass")].name',
-                        "Name of the ClusterClass owning this template",
-                    ),
-                    Column("Cluster", '.metadata.ownerReferences[?(@.kind=="Cluster")].name', "Name of the Cluster owning this template"),
-                    _age(KUBEADM_CONFIG_TEMPLATE),
-                ),
-                storage=True,
+            _old(bootstrap_v1beta1.KubeadmConfigTemplate, _age(KUBEADM_CONFIG_TEMPLATE)),
+            _new(config.KubeadmConfigTemplate, _owner("ClusterClass"), _owner("Cluster"), _age(KUBEADM_CONFIG_TEMPLATE)),
+        ),
+    ),
+    Definition(
+        CLUSTER,
+        (
+            _old(
+                cluster_v1beta1.Cluster,
+                Column("ClusterClass", ".spec.topology.class", "ClusterClass, if there is one"),
+                _PHASE,
+                _age(CLUSTER),
+                _CLASS_VERSION,
             ),
+            _new(
+                cluster.Cluster,
+                Column("ClusterClass", ".spec.topology.classRef.name", "ClusterClass, if there is one"),
+                _AVAILABLE,
+                *_counts_of_cluster("CP", "controlPlane", "Control plane"),
+                *_counts_of_cluster("W", "workers", "Worker"),
+                _PAUSED,
+                _PHASE,
+                _age(CLUSTER),
+                _CLASS_VERSION,
+            ),
+        ),
+        status=True,
+        short_names=("cl",),
+    ),
+    Definition(
+        MACHINE,
+        (
+            _old(
+                machine_v1beta1.Machine,
+                _CLUSTER,
+                _NODE._replace(name="NodeName"),
+                _PROVIDER_ID._replace(name="ProviderID", priority=0),
+                _PHASE,
+                _age(MACHINE),
+                _VERSION,
+            ),
+            _new(
+                machine.Machine,
+                _CLUSTER,
+                _NODE,
+                _PROVIDER_ID,
+                Column("Failure domain", ".status.failureDomain", "The failure domain that the machine is in"),
+                _condition("Ready", "Whether all checks of readiness pass"),
+                _condition("Available", "Whether the machine has been ready for minReadySeconds"),
+                _condition("UpToDate", "Whether the machine is as its owner would make it now", name="Up-to-date"),
+                Column("Internal-IP", '.status.addresses[?(@.type=="InternalIP")].address', "Internal address", priority=10),
+                Column("External-IP", '.status.addresses[?(@.type=="ExternalIP")].address', "External address", priority=10),
+                Column("OS-Image", ".status.nodeInfo.osImage", "Operating system of the Node", priority=10),
+                _PAUSED,
+                _PHASE,
+                _age(MACHINE),
+                _VERSION,
+            ),
+        ),
+        status=True,
+        short_names=("ma",),
+    ),
+    Definition(
+        MACHINE_SET,
+        (
+            _old(
+                machineset_v1beta1.MachineSet,
+                _CLUSTER,
+                *_OLD_COUNTS,
+                _count("Available", ".status.availableReplicas", "Machines that are available"),
+                _age(MACHINE_SET),
+                _TEMPLATE_VERSION,
+            ),
+            _new(machineset.MachineSet, _CLUSTER, *_COUNTS, _PAUSED, _age(MACHINE_SET), _TEMPLATE_VERSION),
+        ),
+        status=True,
+        scale=True,
+        short_names=("ms",),
+    ),
+    Definition(
+        MACHINE_DEPLOYMENT,
+        (
+            _old(
+                machinedeployment_v1beta1.MachineDeployment,
+                _CLUSTER,
+                *_OLD_COUNTS,
+                _UPDATED,
+                _UNAVAILABLE,
+                _PHASE,
+                _age(MACHINE_DEPLOYMENT),
+                _TEMPLATE_VERSION,
+            ),
+            _new(
+                machinedeployment.MachineDeployment,
+                _CLUSTER,
+                _AVAILABLE,
+                *_COUNTS,
+                _PAUSED,
+                _PHASE,
+                _age(MACHINE_DEPLOYMENT),
+                _TEMPLATE_VERSION,
+            ),
+        ),
+        status=True,
+        scale=True,
+        short_names=("md",),
+    ),
+    Definition(
+        MACHINE_HEALTH_CHECK,
+        (
+            _old(
+                machinehealthcheck_v1beta1.MachineHealthCheck,
+                _CLUSTER,
+                _count("ExpectedMachines", ".status.expectedMachines", "Machines that are watched"),
+                Column("MaxUnhealthy", ".spec.maxUnhealthy", "How many machines may be unhealthy"),
+                _count("CurrentHealthy", ".status.currentHealthy", "Machines that are healthy"),
+                _age(MACHINE_HEALTH_CHECK),
+            ),
+            _new(
+                machinehealthcheck.MachineHealthCheck,
+                _CLUSTER,
+                _count("Replicas", ".status.expectedMachines", "Machines that are watched"),
+                _count("Healthy", ".status.currentHealthy", "Machines that are healthy"),
+                _PAUSED,
+                _age(MACHINE_HEALTH_CHECK),
+            ),
+        ),
+        status=True,
+        short_names=("mhc", "mhcs"),
+    ),
+    Definition(
+        MACHINE_DRAIN_RULE,
+        (_old(machinedrainrule_v1beta1.MachineDrainRule, *_RULE_COLUMNS), _new(machinedrainrule.MachineDrainRule, *_RULE_COLUMNS)),
+    ),
+    Definition(
+        KUBEADM_CONTROL_PLANE,
+        (
+            _old(
+                controlplane_v1beta1.KubeadmControlPlane,
+                _LABELLED_CLUSTER,
+                Column("Initialized", ".status.initialized", "Whether the control plane has its kubeadm-config", "boolean"),
+                Column("API Server Available", ".status.ready", "Whether the API server can take requests", "boolean"),
+                *_OLD_COUNTS,
+                _UPDATED,
+                _UNAVAILABLE,
+                _age(KUBEADM_CONTROL_PLANE),
+                _VERSION,
+            ),
+            _new(
+                kubeadmcontrolplane.KubeadmControlPlane,
+                _LABELLED_CLUSTER,
+                _AVAILABLE,
+                *_COUNTS,
+                _PAUSED,
+                Column(
+                    "Initialized", ".status.initialization.controlPlaneInitialized", "Whether the API server can take requests", "boolean"
+                ),
+                _age(KUBEADM_CONTROL_PLANE),
+                _VERSION,
+            ),
+        ),
+        status=True,
+        scale=True,
+        short_names=("kcp",),
+    ),
+    Definition(
+        KUBEADM_CONTROL_PLANE_TEMPLATE,
+        (
+            _old(controlplane_v1beta1.KubeadmControlPlaneTemplate, _age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
+            _new(kubeadmcontrolplane.KubeadmControlPlaneTemplate, _owner("ClusterClass"), _age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
+        ),
+    ),
+    Definition(
+        CLUSTER_RESOURCE_SET,
+        (
+            _old(addons_v1beta1.ClusterResourceSet, _age(CLUSTER_RESOURCE_SET)),
+            _new(
+                clusterresourceset.ClusterResourceSet,
+                _condition("ResourcesApplied", "Whether everything was applied to every Cluster", name="Applied"),
+                _PAUSED,
+                _age(CLUSTER_RESOURCE_SET),
+            ),
+        ),
+        status=True,
+    ),
+    Definition(
+        CLUSTER_RESOURCE_SET_BINDING,
+        (
+            _old(addons_v1beta1.ClusterResourceSetBinding, _age(CLUSTER_RESOURCE_SET_BINDING))._replace(status=True),
+            _new(clusterresourceset.ClusterResourceSetBinding, _CLUSTER, _age(CLUSTER_RESOURCE_SET_BINDING)),
         ),
     ),
 )
@@ -118,10 +394,11 @@ def crd(definition: Definition) -> Manifest:
     }
     if definition.short_names:
         names["shortNames"] = list(definition.short_names)
+    labels = {**CONTRACT_LABELS, CLUSTERCTL_LABEL: "", PROVIDER_LABEL: PROVIDERS[kind.group]}
     return {
         "apiVersion": CUSTOM_RESOURCE_DEFINITION.api_version,
         "kind": CUSTOM_RESOURCE_DEFINITION.kind,
-        "metadata": {"name": definition.name, "labels": dict(CONTRACT_LABELS)},
+        "metadata": {"name": definition.name, "labels": labels},
         "spec": {
             "group": kind.group,
             "names": names,
@@ -132,12 +409,13 @@ def crd(definition: Definition) -> Manifest:
 
 
 def _version(definition: Definition, version: Version) -> Manifest:
+    subresources: Manifest = ({"scale": dict(_SCALE)} if definition.scale else {}) | ({"status": {}} if definition.status or version.status else {})
     out: Manifest = {
         "name": version.name,
         "served": True,
         "storage": version.storage,
         "additionalPrinterColumns": [column.manifest() for column in version.columns],
         "schema": {"openAPIV3Schema": schema_of(version.type)},
-        "subresources": {"status": {}} if definition.status else {},
+        "subresources": subresources,
     }
     return out | ({"deprecated": True} if version.deprecated else {})

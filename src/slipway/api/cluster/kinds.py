@@ -34,6 +34,7 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
 ENDPOINTS = Kind("", "v1", "Endpoints", "endpoints")
 NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 NODE = Kind("", "v1", "Node", "nodes", namespaced=False)
+PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False)
 POD = Kind("", "v1", "Pod", "pods")
 SECRET = Kind("", "v1", "Secret", "secrets")
 SERVICE = Kind("", "v1", "Service", "services")
@@ -44,6 +45,7 @@ EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CERTIFICATE_SIGNING_REQUEST = Kind("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", namespaced=False)
 ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+VOLUME_ATTACHMENT = Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False)
 JOB = Kind("batch", "v1", "Job", "jobs")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets")
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets")
@@ -73,6 +75,9 @@ KUBEADM_CONFIG = Kind(BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfig", "kubeadmconfi
 KUBEADM_CONFIG_TEMPLATE = Kind(BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates")
 KUBEADM_CONTROL_PLANE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes")
 KUBEADM_CONTROL_PLANE_TEMPLATE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlaneTemplate", "kubeadmcontrolplanetemplates")
+
+CLUSTER_RESOURCE_SET = Kind(ADDONS_GROUP, "v1beta2", "ClusterResourceSet", "clusterresourcesets")
+CLUSTER_RESOURCE_SET_BINDING = Kind(ADDONS_GROUP, "v1beta2", "ClusterResourceSetBinding", "clusterresourcesetbindings")
 
 
 _NAMED = {(kind.group, kind.kind): kind for kind in list(globals().values()) if isinstance(kind, Kind)}

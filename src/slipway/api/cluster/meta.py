@@ -94,6 +94,12 @@ class ObjectMeta(Type):
     """Annotations of the objects that are made, for tools that keep data of their own."""
 
 
+class TemplateMeta(ObjectMeta):
+    """The metadata that a template gives to the objects made from it; in v1beta1 it may be empty."""
+
+    openapi: ClassVar[Mapping[str, Any]] = {}
+
+
 class Condition(Type):
     """One aspect of the state of an object, as metav1.Condition."""
 

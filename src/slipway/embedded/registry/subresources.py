@@ -10,18 +10,16 @@ import msgspec
 from slipway.embedded import errors
 from slipway.embedded.errors import FieldError
 from slipway.embedded.fieldmanager import patches
-from slipway.embedded.registry import delete, types
+from slipway.embedded.registry import evictions, types
 from slipway.embedded.registry.metadata import timestamp
 from slipway.embedded.registry.resources import SUBRESOURCES, Resource
 from slipway.embedded.registry.write import Edit
-from slipway.embedded.storage import selectors
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.access.authentication import Authenticator
     from slipway.embedded.call import Call
     from slipway.embedded.registry.write import Registry
-    from slipway.embedded.storage.store import Stored
 
 
 CREATED = frozenset({"binding", "eviction", "token"})
@@ -30,7 +28,6 @@ SCALE = Resource(
     group="autoscaling", version="v1", plural="scales", kind="Scale", namespaced=True, bucket="", storage_version="autoscaling/v1"
 )
 _HOUR, _LONGEST = 3600, 1 << 32
-_BUDGETS = "poddisruptionbudgets.policy"
 
 
 def scale_of(resource: Resource, manifest: Manifest, *, lax: bool = False) -> Manifest:
@@ -139,10 +136,9 @@ async def create(registry: Registry, authenticator: Authenticator, call: Call, m
         return _token(authenticator, call, stored.uid, manifest), 201
     # What follows is a write of the object itself.
     itself = msgspec.structs.replace(call, subresource="")
-    if call.subresource == "binding":
-        await registry.update(itself, _Bound((manifest.get("target") or {}).get("name") or ""))
-    else:
-        await _evict(registry, itself, stored, manifest)
+    if call.subresource == "eviction":
+        return await evictions.evict(registry, itself, stored, manifest), 201
+    await registry.update(itself, _Bound((manifest.get("target") or {}).get("name") or ""))
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
 
 
@@ -153,31 +149,3 @@ def _token(authenticator: Authenticator, call: Call, uid: str, manifest: Manifes
     status = {"token": token, "expirationTimestamp": timestamp(ends)}
     document = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": manifest.get("metadata") or {}}
     return {**document, "spec": {**spec, "expirationSeconds": seconds}, "status": status}
-
-
-async def _evict(registry: Registry, call: Call, stored: Stored, manifest: Manifest) -> None:
-    """Delete a Pod if the budgets that cover it allow a disruption."""
-    covering = [
-        (budget, content)
-        for budget in registry.store.bucket(_BUDGETS).within(call.namespace)
-        for content in (budget.manifest(),)
-        if "selector" in (content.get("spec") or {})
-        and selectors.match_labels(selectors.from_label_selector(content["spec"]["selector"]), stored.labels)
-    ]
-    if len(covering) > 1:
-        raise errors.internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
-    options = delete.options_of(manifest.get("deleteOptions") or {}, {})
-    for budget, content in covering:
-        status = content.get("status") or {}
-        if not status.get("disruptionsAllowed"):
-            needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-            cause = {
-                "reason": "DisruptionBudget",
-                "message": f"The disruption budget {budget.name} needs {needed} healthy pods and has {healthy} currently",
-            }
-            raise errors.too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", details={"causes": [cause]})
-        if not options.dry_run:
-            status["disruptionsAllowed"] -= 1
-            status.setdefault("disruptedPods", {})[call.name] = timestamp(registry.clock())
-            registry.store.put(_BUDGETS, {**content, "status": status}, budget.version)
-    await delete.delete(registry, call, options)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.conditions import (
     FALSE,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 _SHOWN_MESSAGES = 3
 _SHOWN_OBJECTS = 3
 _OTHERS = {ISSUE: "with other issues", UNSURE: "with status unknown", INFO: "with additional info"}
-_CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -53,17 +53,24 @@ class Source(NamedTuple):
     def of(cls, manifest: Mapping[str, Any]) -> Source:
         """An object as the API has it; raises InvalidConditionError."""
         metadata, kind = manifest["metadata"], manifest["kind"]
-        control_plane = kind == "Machine" and _CONTROL_PLANE_LABEL in (metadata.get("labels") or {})
+        control_plane = kind == "Machine" and CONTROL_PLANE_LABEL in (metadata.get("labels") or {})
         return cls(metadata["name"], reported(manifest), kind, control_plane)
 
 
 class _Said(NamedTuple):
-    """What one of them says; the time orders, nothing else."""
+    """What one of them says."""
 
     source: Source
-    message: str
+    condition: Reported
     rank: int
-    since: datetime
+
+    @property
+    def message(self) -> str:
+        return self.condition.message
+
+    @property
+    def since(self) -> datetime:
+        return moment(self.condition.last_transition_time) or _BEGINNING
 
 
 def aggregate(
@@ -81,23 +88,22 @@ def aggregate(
     """
     if not sources:
         raise OperatorError(f'the condition "{target_type or source_type}" sums up {source_type} of objects, and there are none')
-    # The oldest first; the order of objects that changed at the same time is the caller's.
-    said = sorted((_said(source, source_type, negative) for source in sources), key=lambda one: one.since)
+    said = [_said(source, source_type, negative) for source in sources]
     worst = min(one.rank for one in said)
     status: ConditionStatus = ((TRUE, UNKNOWN, FALSE) if negative else (FALSE, UNKNOWN, TRUE))[worst]
     # While something is wrong, nobody wants to read what is well.
-    shown = [one for one in said if one.message] if worst == INFO else [one for one in said if one.rank == ISSUE]
-    shown += [one for one in said if one.rank == UNSURE]
+    shown = [one for one in said if (one.message if worst == INFO else one.rank != INFO)]
+    # Issues first, then the oldest; the order of objects that changed at the same time is the caller's.
+    shown.sort(key=lambda one: (one.rank, one.since))
     return Condition(type=target_type or source_type, status=status, reason=reasons[worst], message="\n".join(_messages(shown)))
 
 
 def _said(source: Source, condition_type: str, negative: bool) -> _Said:
-    found: Reported | None = next((one for one in source.conditions if one.type == condition_type), None)
-    if found is None:
-        found = Condition(
-            type=condition_type, status=UNKNOWN, reason=NOT_YET_REPORTED, message=f"Condition {condition_type} not yet reported"
-        )
-    return _Said(source, found.message, rank(found, negative=negative), moment(found.last_transition_time) or _BEGINNING)
+    for one in source.conditions:
+        if one.type == condition_type:
+            return _Said(source, one, rank(one, negative=negative))
+    message = f"Condition {condition_type} not yet reported"
+    return _Said(source, Condition(type=condition_type, status=UNKNOWN, reason=NOT_YET_REPORTED, message=message), UNSURE)
 
 
 def _messages(said: Sequence[_Said]) -> list[str]:

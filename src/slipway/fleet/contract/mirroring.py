@@ -6,7 +6,7 @@ no reason when all is well.  Where there are none, the caller says what the rest
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.conditions import FALSE, NOT_YET_REPORTED, TRUE, UNKNOWN, Condition, ConditionStatus, moment
@@ -90,7 +90,7 @@ def _condition(found: Mapping[str, Any]) -> Condition:
         raise InvalidConditionError(f"failed to unmarshal lastTransitionTime value: {since}")
     return Condition(
         type=name,
-        status=cast("ConditionStatus", status),
+        status=status,
         reason=_text(found, "reason") or NO_REASON_REPORTED,
         message=_text(found, "message"),
         last_transition_time=since,

@@ -61,6 +61,7 @@ class References:
         self._watch = watch
         self._watchable = watchable
         self._kinds: dict[tuple[str, str], Kind] = {}
+        self._contracts: dict[tuple[str, str], str] = {}
         self._watched: set[Kind] = set()
 
     async def read(self, reference: Reference, namespace: str) -> Manifest:
@@ -70,18 +71,24 @@ class References:
             return await self._client.get(kind, reference.name, namespace)
         except NotFoundError:
             # Or the version that was asked for is served no more.
-            del self._kinds[reference.api_group, reference.kind]
+            self._kinds.pop((reference.api_group, reference.kind), None)
             raise
 
-    async def find(self, reference: Reference, namespace: str) -> Manifest | None:
-        """The object as :meth:`last_known` has it; None where there is none.  An error where there is no such kind."""
+    async def find(self, reference: Reference, namespace: str, *, sure: bool = True) -> Manifest | None:
+        """The object as :meth:`last_known` has it; None where there is none.  An error where there is no such kind.
+
+        Who need not be ``sure`` is content with a watch that has not seen it: it tells when the object comes.
+        """
         try:
-            await self.kind(reference)
+            kind = await self.kind(reference)
         except NotFoundError:
             raise OperatorError(
                 f"there is no CustomResourceDefinition {crd_name(reference.api_group, reference.kind)} for the {reference.kind} "
                 f"{namespace}/{reference.name} that is referred to: install the provider that brings it, or mend the reference"
             ) from None
+        if not sure and kind in self._watched and self._cache.informer(kind).synced.is_set():
+            known = await self._cache.get(kind, reference.name, namespace)
+            return None if known is None else known.content()
         try:
             return await self.last_known(reference, namespace)
         except NotFoundError:
@@ -96,16 +103,23 @@ class References:
                 return known.content()
         return await self.read(reference, namespace)
 
+    async def contract(self, reference: Reference) -> str:
+        """The contract that the kind fulfils, v1beta2 or v1beta1: it says where its fields are."""
+        await self.kind(reference)
+        return self._contracts[reference.api_group, reference.kind]
+
     async def kind(self, reference: Reference) -> Kind:
         """The kind that a reference means, in the version of the contract."""
         known = self._kinds.get((reference.api_group, reference.kind))
         if known is None:
             name = crd_name(reference.api_group, reference.kind)
             crd = await self._client.get(CUSTOM_RESOURCE_DEFINITION, name)
-            version = contract_version(crd["metadata"].get("labels") or {}, name)
+            labels = crd["metadata"].get("labels") or {}
+            version = contract_version(labels, name)
             spec = crd["spec"]
             known = Kind(reference.api_group, version, reference.kind, spec["names"]["plural"], spec.get("scope") != "Cluster")
             self._kinds[reference.api_group, reference.kind] = known
+            self._contracts[reference.api_group, reference.kind] = next(one for one in _CONTRACTS if labels.get(one)).rpartition("/")[2]
         if known not in self._watched and (known.group, known.kind) in self._watchable:
             self._watched.add(known)
             self._watch(known)

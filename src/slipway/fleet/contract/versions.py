@@ -39,7 +39,7 @@ def _compare(one: str, other: str) -> int:
     if first is not None and second is not None:
         if first != second:
             return -1 if first < second else 1
-        builds = _compared_builds(first.build, second.build)
+        builds = compared_builds(first.build, second.build)
         if builds is None:
             # Neither is older: they stay as they came.
             return 0
@@ -50,7 +50,7 @@ def _compare(one: str, other: str) -> int:
     return (one > other) - (one < other)
 
 
-def _compared_builds(one: str, other: str) -> int | None:
+def compared_builds(one: str, other: str) -> int | None:
     """As Cluster API compares build metadata: part by part; numbers as such, numbers before words; words that differ have no order."""
     parts, others = one.split(".") if one else [], other.split(".") if other else []
     for part, its in zip(parts, others, strict=False):

@@ -31,8 +31,7 @@ from slipway.fleet.controlplane.decisions.preflight import Blocked
 from slipway.fleet.controlplane.decisions.remediation import SINGLE_ANNOTATION, not_replaced_yet
 from slipway.fleet.controlplane.drift import Drift
 from slipway.fleet.controlplane.status.conditions import condition_of, says
-from slipway.fleet.controlplane.workload.quorum import STARTUP_GRACE
-from slipway.fleet.controlplane.workload.view import MachineFacts, Observed, expects_taint
+from slipway.fleet.controlplane.workload.view import STARTUP_GRACE, MachineFacts, Observed, expects_taint
 
 if TYPE_CHECKING:
     from slipway.api.cluster.bootstrap.config import KubeadmConfig

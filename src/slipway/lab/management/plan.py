@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from slipway.host.progress import Progress
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
+# kubeadm's, but for one: no kubelet is here, so Nodes that somebody makes are as they were made.
+_CONTROLLERS = "*,bootstrapsigner,tokencleaner,-node-lifecycle-controller"
 """In the order in which they depend on each other."""
 PEER_PORT = "etcd-peer"
 PORTS = (*PROGRAMS, PEER_PORT)
@@ -104,7 +106,15 @@ def configuration_text(version: Version, ports: Mapping[str, int]) -> str:
                 }
             ),
         },
-        "controllerManager": {"extraArgs": _args({"leader-elect": "false", "secure-port": str(ports["kube-controller-manager"])})},
+        "controllerManager": {
+            "extraArgs": _args(
+                {
+                    "controllers": _CONTROLLERS,
+                    "leader-elect": "false",
+                    "secure-port": str(ports["kube-controller-manager"]),
+                }
+            )
+        },
         "etcd": {
             "local": {
                 "dataDir": DATA,

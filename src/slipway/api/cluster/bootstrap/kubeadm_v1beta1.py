@@ -1,4 +1,4 @@
-"""The parts of a KubeadmConfig v1beta1 that become kubeadm's own configuration (see ``bootstrap_v1beta1``)."""
+"""The parts of a KubeadmConfig v1beta1 that become kubeadm's own configuration (see ``v1beta1``)."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from slipway.api.cluster.meta import (
     DeprecatedCondition,
     Int32,
     Int64,
-    ObjectMeta,
     ObjectMetadata,
+    TemplateMeta,
     Text256,
     Text512,
     Type,
@@ -251,12 +251,6 @@ class KubeadmConfig(Type):
     """What the host becomes a node with."""
     status: KubeadmConfigStatus = field(default_factory=KubeadmConfigStatus)
     """What the controller has observed and done."""
-
-
-class TemplateMeta(ObjectMeta):
-    """The metadata that a template gives to the objects made from it."""
-
-    openapi = ANY
 
 
 class KubeadmConfigTemplateResource(Type):

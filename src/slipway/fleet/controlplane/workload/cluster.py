@@ -1,7 +1,7 @@
 """A workload cluster as its control plane deals with it: one look into it, and the few things that are done there.
 
-What it looks at becomes values (:mod:`view`), what is to be done is decided elsewhere (:mod:`quorum`, :mod:`kubeadmconfig`, :mod:`addons`);
-here is how it is asked and written.  Everything that is written can be written again, and is not where it is there already.
+What it looks at becomes values (:mod:`view`), what is to be done is decided elsewhere (by the planner, :mod:`kubeadmconfig` and
+:mod:`addons`); here is how it is asked and written.  Everything that is written can be written again, and is not where it is there already.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from slipway.api.cluster.kinds import CLUSTER_ROLE_BINDING, CONFIG_MAP, DAEMON_SET, DEPLOYMENT, NODE, POD
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
-from slipway.fleet.controlplane.workload import addons, kubeadmconfig
+from slipway.fleet.controlplane.workload import addons, kubeadmconfig, podhealth
 from slipway.fleet.controlplane.workload.etcdaccess import NAMESPACE, EtcdAccess
 from slipway.fleet.controlplane.workload.view import API_SERVER, COMPONENTS, CONTROL_PLANE_LABEL, ETCD, EtcdMember, Observed
 from slipway.kube import portforward
@@ -39,6 +39,7 @@ API_SERVER_PORT = 6443
 _CERTIFICATE_NAME = "kube-apiserver"
 _HANDSHAKE = 15.0
 _TRIES = 5
+_STATIC_PODS = "tier=control-plane"
 # Up to here kubeadm's upgrades bring the bindings, which older clusters lack; later every cluster has been made with them.
 _WITH_BINDINGS = Version(1, 38, 0)
 
@@ -57,7 +58,8 @@ class Workload:
         """One look.  ``node_names`` are those of the control plane's Machines.
 
         ``ask`` are the Nodes whose members may be asked about etcd, the most promising first, and the first that answers speaks for all;
-        without it all of them.  With ``each`` every one of those is asked how it is itself.
+        without it all of them.  Those of Nodes and Pods that are not well are asked themselves how they are, and with ``each`` all: a
+        member whose host is dead is a member to the others, and would be counted on.
         """
         try:
             await self._look(node_names, whole=True)
@@ -181,14 +183,21 @@ class Workload:
     async def _look_at_pods(self, node_names: Collection[str], components: Sequence[str] = COMPONENTS) -> list[tuple[str, str]]:
         """Read the static Pods of some Nodes; those that could not be read."""
         places = [(component, name) for name in node_names if name in self._nodes for component in components]
+        if len(places) > 1:
+            # One request for most of them, as kubeadm labels them; a Pod is told by its name, whatever became of its labels.
+            listed = await self._listed_pods()
+            self._pods |= {place: listed["-".join(place)] for place in places if "-".join(place) in listed}
+            places = [place for place in places if "-".join(place) not in listed]
         found = await asyncio.gather(*map(self._pod, places))
-        unread = []
-        for place, pod in zip(places, found, strict=True):
-            if isinstance(pod, ApiError):
-                unread.append(place)
-            elif pod is not None:
-                self._pods[place] = pod
-        return unread
+        self._pods |= {place: pod for place, pod in zip(places, found, strict=True) if isinstance(pod, dict)}
+        return [place for place, pod in zip(places, found, strict=True) if isinstance(pod, ApiError)]
+
+    async def _listed_pods(self) -> dict[str, Manifest]:
+        try:
+            return {pod["metadata"]["name"]: pod for pod in await self._client.list(POD, NAMESPACE, labels=_STATIC_PODS)}
+        except ApiError:
+            # Each is asked for by its name then, and says what is wrong.
+            return {}
 
     async def _pod(self, place: tuple[str, str]) -> Manifest | ApiError | None:
         try:
@@ -214,7 +223,8 @@ class Workload:
             return seen._replace(members_error=f"{doing}: {error.message}")
         if all(member.id != status.leader for member in members):
             return seen._replace(members_error="Failed to get the etcd leader: the members are electing one")
-        statuses = dict(zip(asked, await asyncio.gather(*map(access.answers, asked)), strict=True)) if each else {}
+        doubtful = [name for name in asked if each or podhealth.is_doubtful(seen.nodes[name], seen.pods.get((ETCD, name)))]
+        statuses = dict(zip(doubtful, await asyncio.gather(*map(access.answers, doubtful)), strict=True))
         return seen._replace(
             members=tuple(
                 EtcdMember(

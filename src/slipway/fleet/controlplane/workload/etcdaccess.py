@@ -1,8 +1,8 @@
 """Ways to the etcd members of a workload cluster: through the API server to the Pod, or straight to the host.
 
 The Pod is reached through its kubelet, so that a dead kubelet on the host of the leader would keep a control plane from moving the
-leadership away, and from replacing the host at all.  Then, where the network allows it, the member is asked at the address that it tells its
-clients, port 2379 of its host.
+leadership away, and from replacing the host at all.  Then, where the network allows it, the member is asked at the address that it tells
+its clients, port 2379 of its host.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ PORT = 2379
 NAMESPACE = "kube-system"
 CLIENT_URLS_ANNOTATION = "kubeadm.kubernetes.io/etcd.advertise-client-urls"
 _DIAL = 10.0
+# For a member that is asked how it is: a look must not take as long as all ways to a dead host do.
+_ANSWER = 5.0
 
 
 class EtcdAccess:
@@ -110,11 +112,11 @@ class EtcdAccess:
             yield found
 
     async def answers(self, node_name: str) -> EtcdStatus | None:
-        """How the member of a Node is; None where it does not say."""
+        """How the member of a Node is; None where it does not say, or takes too long to."""
         try:
-            async with self.member(node_name) as (_, status):
+            async with asyncio.timeout(_ANSWER), self.member(node_name) as (_, status):
                 return status
-        except EtcdError:
+        except (EtcdError, TimeoutError):
             return None
 
     def _ways(self, node_name: str) -> list[Way]:

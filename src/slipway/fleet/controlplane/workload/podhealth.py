@@ -26,6 +26,11 @@ def is_ready_unknown(node: Manifest) -> bool:
     return _condition(node, "Ready", missing="") == UNKNOWN
 
 
+def is_doubtful(node: Manifest, pod: Manifest | None) -> bool:
+    """Whether what a Node and one of its Pods say of themselves leaves it open that the Pod works."""
+    return pod is None or is_unreachable(node) or _condition(node, "Ready", missing=TRUE) != TRUE or _condition(pod, "Ready") != TRUE
+
+
 def missing(condition_type: str, pod_name: str) -> Said:
     older = older_false(condition_type, "PodMissing", "Error", f"Pod {pod_name} is missing")
     return said(condition_type, FALSE, DOES_NOT_EXIST, "Pod does not exist", older=older)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER, ETCD = "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"
 COMPONENTS = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER, ETCD)
+
+STARTUP_GRACE = timedelta(seconds=20)
+"""How long after its Node an etcd member may still be without its name."""
 
 
 class EtcdMember(NamedTuple):

@@ -1,0 +1,1 @@
+"""Machines and what makes, replaces and watches them: Cluster API's core."""

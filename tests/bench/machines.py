@@ -1,0 +1,286 @@
+"""Measures our machine and control-plane controllers against upstream's, on the same real API server with simulated infrastructure.
+
+Run it with ``make bench-machines`` as root.  Each round makes a management plane anew for either side, with the same objects in it; the
+management cluster is its own workload cluster.  Machines are ready at once.  The figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.request import urlopen
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from e2e.planes import connection_of
+from e2e.upstream import Plane, Running, plane
+from fleet import infrastructure
+from fleet.infrastructure import TEST_CLUSTER, TEST_CONFIG_TEMPLATE, TEST_MACHINE_TEMPLATE, Infrastructure
+from support.ports import free_port
+
+from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, SECRET, Kind
+from slipway.kube.aio import AsyncClient, PatchType
+from slipway.runtime.manager import Manager, ManagerOptions
+
+Manifest = dict[str, Any]
+NAMESPACE = "default"
+NAME = "bench"
+FIRST, SECOND = "v1.34.10", "v1.35.4"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_REQUESTS = re.compile(r"^rest_client_requests_total\{.*\} (\S+)$", re.MULTILINE)
+# The name of a figure, the ratio to upstream's that it may have at most.
+BARS = {"CPU a replaced machine, ms": 1.0, "API requests a replaced machine": 0.8, "wall of the rollout, s": 0.8, "peak memory, MB": 1.0}
+
+
+class Figures(NamedTuple):
+    """What the managers of one side needed for a rollout."""
+
+    cpu: float
+    requests: float
+    wall: float
+    memory: float
+
+
+class Side:
+    """The managers of one side, as processes."""
+
+    def __init__(self, management: Plane, who: str) -> None:
+        self.who = who
+        self._metrics: list[str] = []
+        self.running: list[Running] = []
+        if who == "upstream":
+            for name in ("core", "control-plane"):
+                port = free_port()
+                # What is said last counts.  Upstream limits its own requests by default; without limits it is at its fastest.
+                flags = (f"--diagnostics-address=127.0.0.1:{port}", "--kube-api-qps=10000", "--kube-api-burst=10000")
+                self.running.append(management.start_upstream(name, *flags, *_CLUSTER_CACHE, *_CONCURRENCY[name]))
+                self._metrics.append(f"http://127.0.0.1:{port}/metrics")
+        else:
+            port = free_port()
+            flags = ("--controllers=machines,controlplane", "--webhook-port=0", f"--metrics-bind-address=127.0.0.1:{port}")
+            self.running.append(management.start_slipway(*flags))
+            self._metrics.append(f"http://127.0.0.1:{port}/metrics")
+        for running in self.running:
+            running.await_health()
+
+    def cpu(self) -> float:
+        """Processor seconds until now."""
+        total = 0.0
+        for running in self.running:
+            fields = Path(f"/proc/{running.process.pid}/stat").read_text().rpartition(")")[2].split()
+            total += (int(fields[11]) + int(fields[12])) / _TICKS
+        return total
+
+    def memory(self) -> float:
+        """The most that was resident, in MB."""
+        found = 0.0
+        for running in self.running:
+            status = Path(f"/proc/{running.process.pid}/status").read_text()
+            found += int(next(line for line in status.splitlines() if line.startswith("VmHWM:")).split()[1]) / 1024
+        return found
+
+    def requests(self) -> float:
+        return sum(float(count) for url in self._metrics for count in _REQUESTS.findall(urlopen(url, timeout=30).read().decode()))
+
+    def check(self) -> None:
+        for running in self.running:
+            if running.process.poll() is not None:
+                sys.exit(f"{running.name} ended: {running.log.read_text()[-3000:]}")
+
+
+_CLUSTER_CACHE = ("--clustercache-client-qps=10000", "--clustercache-client-burst=10000")
+_CONCURRENCY: dict[str, tuple[str, ...]] = {"core": (), "control-plane": ()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=("rollout", "growth", "rest"), default="rollout")
+    parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--deployments", type=int, default=10)
+    parser.add_argument("--clusters", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=("ours", "upstream"))
+    options = parser.parse_args()
+    sides = ("upstream", "ours") if options.only is None else (options.only,)
+    if options.part == "rollout":
+        _report(options.workers, {who: _rounds(who, options.workers, options.deployments, options.rounds) for who in sides})
+    elif options.part == "growth":
+        for workers in (100, 1000, 5000):
+            figures = _rounds("ours", workers, options.deployments, 1)
+            print(f"{workers} workers: {figures[0].cpu:.1f} ms of CPU a replaced machine")
+    else:
+        for who in sides:
+            seconds = _run(who, lambda management, side: _at_rest(management, side, options.clusters, options.minutes))
+            print(f"{who}: {options.clusters} clusters at rest for {options.minutes:g} minutes: {seconds:.2f} s of CPU")
+
+
+def _rounds(who: str, workers: int, deployments: int, rounds: int) -> list[Figures]:
+    found = []
+    for number in range(rounds):
+        figures = _run(who, lambda management, side: _rollout(management, side, workers, deployments))
+        shown = f"{figures.cpu:.1f} ms, {figures.requests:.1f} requests, {figures.wall:.1f} s, {figures.memory:.0f} MB"
+        print(f"round {number + 1}: {who}: {workers} workers: {shown}", file=sys.stderr)
+        found.append(figures)
+    return found
+
+
+def _run(who: str, measure: Callable[[Plane, Side], Awaitable[Any]]) -> Any:
+    with tempfile.TemporaryDirectory() as folder, plane(Path(folder)) as management:
+        management.install_crds()
+
+        async def work() -> Any:
+            async with _infrastructure(management):
+                return await measure(management, Side(management, who))
+
+        return asyncio.run(work())
+
+
+def _report(workers: int, found: dict[str, Sequence[Figures]]) -> None:
+    if len(found) < 2:
+        return
+    print(f"| {workers} workers | upstream | slipway | ratio | bar |\n|---|---|---|---|---|")
+    for index, (what, bar) in enumerate(BARS.items()):
+        theirs, mine = (statistics.median(figures[index] for figures in found[who]) for who in ("upstream", "ours"))
+        ratio = mine / theirs
+        print(f"| {what} | {theirs:.1f} | {mine:.1f} | {ratio:.2f} | at most {bar} | {'holds' if ratio <= bar else 'MISSED'} |")
+
+
+@asynccontextmanager
+async def _infrastructure(management: Plane) -> AsyncIterator[None]:
+    connection = connection_of(management.kubeconfig)
+    async with AsyncClient(connection) as client:
+        for crd in infrastructure.crds():
+            await client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+    management.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    manager = Manager(connection, ManagerOptions(name="simulated-infrastructure", concurrency=20))
+    Infrastructure(connection).add_to(manager)
+    stop = asyncio.Event()
+    task = asyncio.create_task(manager.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await asyncio.wait_for(task, 120)
+
+
+async def _rollout(management: Plane, side: Side, workers: int, deployments: int) -> Figures:
+    """Make the workers, and replace them all."""
+    async with AsyncClient(connection_of(management.kubeconfig)) as client:
+        await _cluster(client, management, NAME)
+        each = workers // deployments
+        for number in range(deployments):
+            await _deployment(client, NAME, f"{NAME}-{number}", each)
+        await _until(client, side, deployments, each, FIRST, "made")
+        cpu, requests, began = side.cpu(), side.requests(), time.monotonic()
+        for number in range(deployments):
+            body = {"spec": {"template": {"spec": {"version": SECOND}}}}
+            await client.patch(MACHINE_DEPLOYMENT, f"{NAME}-{number}", NAMESPACE, body, type=PatchType.MERGE)
+        await _until(client, side, deployments, each, SECOND, "replaced")
+        wall = time.monotonic() - began
+        return Figures((side.cpu() - cpu) * 1000 / workers, (side.requests() - requests) / workers, wall, side.memory())
+
+
+async def _at_rest(management: Plane, side: Side, clusters: int, minutes: float) -> float:
+    """Clusters whose three control planes are machines of their own, and nothing to do."""
+    async with AsyncClient(connection_of(management.kubeconfig)) as client:
+        for number in range(clusters):
+            await _cluster(client, management, f"{NAME}-{number}", control_planes=3)
+        deadline = time.monotonic() + 1800
+        while True:
+            machines = await client.list(MACHINE, NAMESPACE)
+            running = sum((machine.get("status") or {}).get("phase") == "Running" for machine in machines)
+            if running == clusters * 3:
+                break
+            side.check()
+            if time.monotonic() > deadline:
+                sys.exit(f"{side.who}: {running} of {clusters * 3} machines run after half an hour")
+            await asyncio.sleep(2)
+        # What was just made is looked at for some time yet.
+        await asyncio.sleep(60)
+        began = side.cpu()
+        await asyncio.sleep(minutes * 60)
+        return side.cpu() - began
+
+
+async def _until(client: AsyncClient, side: Side, deployments: int, replicas: int, version: str, said: str) -> None:
+    deadline = time.monotonic() + 3600
+    while True:
+        found = await client.list(MACHINE_DEPLOYMENT, NAMESPACE)
+        if len(found) == deployments and all(_is_at(one, replicas, version) for one in found):
+            return
+        side.check()
+        if time.monotonic() > deadline:
+            sys.exit(f"{side.who}: the workers were not {said} within an hour: {[one.get('status') for one in found][:2]}")
+        await asyncio.sleep(0.5)
+
+
+def _is_at(deployment: Manifest, replicas: int, version: str) -> bool:
+    status = deployment.get("status") or {}
+    counters = {status.get(key) for key in ("replicas", "availableReplicas", "upToDateReplicas")}
+    versions = [each["version"] for each in status.get("versions") or ()]
+    return counters == {replicas} and versions == [version]
+
+
+async def _cluster(client: AsyncClient, management: Plane, name: str, *, control_planes: int = 1) -> None:
+    host, _, port = management.plane.server.removeprefix("https://").rpartition(":")
+    kubeconfig = base64.b64encode(management.kubeconfig.read_bytes()).decode()
+    labels = {"cluster.x-k8s.io/cluster-name": name}
+    await _create(client, SECRET, f"{name}-kubeconfig", labels, type="cluster.x-k8s.io/secret", data={"value": kubeconfig})
+    await _create(client, TEST_CLUSTER, name, spec={"controlPlaneEndpoint": {"host": host, "port": int(port)}})
+    await _create(client, CLUSTER, name, spec={"infrastructureRef": infrastructure.reference(TEST_CLUSTER, name)})
+    for number in range(control_planes):
+        await _control_plane(client, name, f"{name}-cp-{number}")
+
+
+async def _control_plane(client: AsyncClient, cluster: str, name: str) -> None:
+    """A machine without an owner, whose bootstrap data is given."""
+    labels = {"cluster.x-k8s.io/cluster-name": cluster, "cluster.x-k8s.io/control-plane": ""}
+    await _create(client, infrastructure.TEST_MACHINE, name, labels)
+    spec = {
+        "clusterName": cluster,
+        "version": SECOND,
+        "bootstrap": {"dataSecretName": f"{cluster}-kubeconfig"},
+        "infrastructureRef": infrastructure.reference(infrastructure.TEST_MACHINE, name),
+    }
+    await _create(client, MACHINE, name, labels, spec=spec)
+
+
+async def _deployment(client: AsyncClient, cluster: str, name: str, replicas: int) -> None:
+    for kind in (TEST_MACHINE_TEMPLATE, TEST_CONFIG_TEMPLATE):
+        await client.create(kind, infrastructure.template(kind, name, NAMESPACE))
+    labels = {"cluster.x-k8s.io/cluster-name": cluster, "cluster.x-k8s.io/deployment-name": name}
+    machine = {
+        "clusterName": cluster,
+        "version": FIRST,
+        "bootstrap": {"configRef": infrastructure.reference(TEST_CONFIG_TEMPLATE, name)},
+        "infrastructureRef": infrastructure.reference(TEST_MACHINE_TEMPLATE, name),
+    }
+    spec = {
+        "clusterName": cluster,
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}},
+        "template": {"metadata": {"labels": labels}, "spec": machine},
+    }
+    await _create(client, MACHINE_DEPLOYMENT, name, {"cluster.x-k8s.io/cluster-name": cluster}, spec=spec)
+
+
+async def _create(client: AsyncClient, kind: Kind, name: str, labels: dict[str, str] | None = None, **fields: Any) -> None:
+    metadata: Manifest = {"name": name, "namespace": NAMESPACE, **({"labels": labels} if labels else {})}
+    await client.create(kind, {"metadata": metadata, **fields})
+
+
+if __name__ == "__main__":
+    main()
