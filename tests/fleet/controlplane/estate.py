@@ -296,5 +296,3 @@ async def estate() -> AsyncIterator[Estate]:
             yield made
         finally:
             await made.close()
-
-

@@ -178,9 +178,7 @@ async def test_deletion_waits_for_workers_and_then_takes_all_at_once(world: Esta
     await world.make()
     await world.play()
     labels = {"cluster.x-k8s.io/cluster-name": "c"}
-    await world.client.create(
-        MACHINE, {"metadata": {"name": "worker", "namespace": PLACE, "labels": labels}, "spec": {"clusterName": "c"}}
-    )
+    await world.client.create(MACHINE, {"metadata": {"name": "worker", "namespace": PLACE, "labels": labels}, "spec": {"clusterName": "c"}})
     await world.client.delete(KUBEADM_CONTROL_PLANE, "cp", PLACE)
     await world.rest()
     deleting = await world.condition("Deleting")
