@@ -274,7 +274,20 @@ class Estate:
         return next(one for one in (await self.plane())["status"]["conditions"] if one["type"] == name)
 
 
-_NODE_INFO = dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion", "operatingSystem", "architecture"), "")
+_NODE_INFO = dict.fromkeys(
+    (
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
+    ),
+    "",
+)
 
 
 @asynccontextmanager
