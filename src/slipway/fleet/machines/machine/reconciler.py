@@ -60,6 +60,8 @@ WATCHES = watches.WATCHES
 RULES = (
     rule(MACHINE, *READ, "patch"),
     rule(MACHINE, "patch", subresource="status"),
+    # Where the API server enforces who may hold up the deletion of an owner.
+    rule(MACHINE, "update", subresource="finalizers"),
     rule(CLUSTER, "list", "watch"),
     rule(MACHINE_SET, "list", "watch"),
     rule(MACHINE_DEPLOYMENT, "list", "watch"),

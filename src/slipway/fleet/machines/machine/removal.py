@@ -124,8 +124,11 @@ class Removal:
             case Step.PRE_TERMINATE_HOOKS:
                 return self._wait_for_hooks(scope, names.PRE_TERMINATE_HOOK_PREFIX, "pre-terminate", "waitForPreTerminateHookStartTime")
             case Step.INFRASTRUCTURE:
-                reference = machine.spec.infrastructure_ref
-                await self._providers.delete(scope, reference, scope.observed.infrastructure)
+                reference, observed = machine.spec.infrastructure_ref, scope.observed
+                if observed.infrastructure.is_unread:
+                    text = f"It is not known whether the {reference.kind} is still there: {observed.infrastructure_problem}"
+                    return Waiting(Said(names.INTERNAL_ERROR_REASON, text))
+                await self._providers.delete(scope, reference, observed.infrastructure)
                 return Waiting(Said(names.WAITING_FOR_INFRASTRUCTURE_DELETION_REASON, f"Waiting for {reference.kind} to be deleted"))
             case Step.BOOTSTRAP:
                 reference = machine.spec.bootstrap.config_ref
@@ -207,14 +210,14 @@ class Removal:
         except OperatorError as error:
             scope.observed.deletion = Said(words.DRAINING_NODE, f"Error draining Node: {error.message}")
             scope.status.set_deprecated(deprecated.not_well(condition, "DrainingFailed", "Warning", error.message))
-            text = f"error draining Machine's node {scope.node_name!r}: {error.message}"
+            text = f'error draining Machine\'s node "{scope.node_name}": {error.message}'
             self._events.event(scope.manifest, "Warning", "FailedDrainNode", text)
             raise
         if message:
             self._later(scope, Step.DRAIN)
             scope.status.set_deprecated(deprecated.not_well(condition, "Draining", "Info", message))
             return Waiting(Said(words.DRAINING_NODE, message), RETRY)
-        self._succeeded(scope, condition, "SuccessfulDrainNode", f"success draining Machine's node {scope.node_name!r}")
+        self._succeeded(scope, condition, "SuccessfulDrainNode", f'success draining Machine\'s node "{scope.node_name}"')
         return None
 
     async def _drained(self, scope: Scope, started: str) -> str:
@@ -242,7 +245,7 @@ class Removal:
         if message:
             self._later(scope, Step.VOLUMES)
             return Waiting(Said(words.WAITING_FOR_VOLUME_DETACH, message), RETRY)
-        text = f"success waiting for node volumes detaching Machine's node {scope.node_name!r}"
+        text = f'success waiting for node volumes detaching Machine\'s node "{scope.node_name}"'
         self._succeeded(scope, condition, "NodeVolumesDetached", text)
         return None
 
