@@ -16,9 +16,9 @@ from e2e.planes import connection_of, management_plane, real_server
 from support.ports import free_port
 
 from slipway.api.cluster import crds
-from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE, NAMESPACE
+from slipway.api.cluster.names import CONVERSION_DATA_ANNOTATION as DATA_ANNOTATION
 from slipway.fleet import manifests as made
 from slipway.fleet.manifests import Installation
 from slipway.kube.aio import AsyncClient, PatchType

@@ -55,6 +55,7 @@ KINDS = (
 )
 FIRST, SECOND = "v1.34.10", "v1.35.4"
 _GENERATED = re.compile(r"\b(fleet-(?:cp|md))-[bcdfghjklmnpqrstvwxz2456789]{5}(?:-[bcdfghjklmnpqrstvwxz2456789]{5})?\b")
+_HASH = re.compile(r"machine-template-hash=[^,]+")
 _PORT = re.compile(r'("port": |127\.0\.0\.1:)\d{4,5}\b')
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
@@ -208,12 +209,19 @@ class Life:
             and (status.get("observedGeneration") == found["metadata"]["generation"])
         )
 
+    async def watched_over(self, workers: int) -> bool:
+        """Whether the MachineHealthCheck, which looks once in fifteen seconds, has seen all workers well."""
+        status = (await self.client.get(MACHINE_HEALTH_CHECK, f"{NAME}-mhc", NAMESPACE)).get("status") or {}
+        return (status.get("expectedMachines"), status.get("currentHealthy")) == (workers, workers)
+
     def all_at(self, version: str, control_planes: int, workers: int, *, workers_at: str = "") -> Callable[[], Awaitable[bool]]:
         """Whether every machine is there, in its version, and well."""
 
         async def probe() -> bool:
-            return await self.ready(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", control_planes, version) and await self.ready(
-                MACHINE_DEPLOYMENT, f"{NAME}-md", workers, workers_at or version
+            return (
+                await self.ready(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", control_planes, version)
+                and await self.ready(MACHINE_DEPLOYMENT, f"{NAME}-md", workers, workers_at or version)
+                and await self.watched_over(workers)
             )
 
         return probe
@@ -309,6 +317,8 @@ def _normalise(value: Any) -> None:
             del value[key]
         elif key == "machine-template-hash" or key.endswith("/conversion-data"):
             value[key] = "<hash>"
+        elif key == "selector" and isinstance(value[key], str):
+            value[key] = _HASH.sub("machine-template-hash=<hash>", value[key])
         elif key == "cluster.x-k8s.io/cloned-from-name" or not isinstance(value[key], dict | list):
             continue
         else:
@@ -341,3 +351,31 @@ async def _is_established(client: AsyncClient, name: str) -> bool:
     found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
     conditions = (found.get("status") or {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+# What is not as upstream has it, on purpose or by the nature of the place, and why.
+DIFFERENCES = {
+    "KubeadmConfig status.conditions[ControlPlaneKubernetesVersionAvailable]": "ours: tells how the version of the join was chosen",
+    "KubeadmConfig spec.joinConfiguration.discovery.bootstrapToken": "a token and the pin of an authority are each cluster's own",
+    "Node metadata.annotations, spec.taints[node.kubernetes.io/not-ready]": "a real server's admission and controllers add them",
+    "Node status.conditions[].message": "a real server leaves out what is empty",
+}
+_OF_THE_SERVER = ("node.alpha.kubernetes.io/ttl",)
+
+
+def agreed(item: Manifest) -> Manifest:
+    """What of an object is to be equal under both managers, on every server."""
+    out: Manifest = json.loads(json.dumps(item))
+    spec, status = out.get("spec") or {}, out.get("status") or {}
+    if out["kind"] == "KubeadmConfig":
+        discovery = (spec.get("joinConfiguration") or {}).get("discovery") or {}
+        if "bootstrapToken" in discovery:
+            discovery["bootstrapToken"] = {key: "<own>" for key in discovery["bootstrapToken"]}
+        ours = "ControlPlaneKubernetesVersionAvailable"
+        status["conditions"] = [each for each in status.get("conditions") or () if each["type"] != ours]
+    if out["kind"] == "Node":
+        annotations = out["metadata"].get("annotations") or {}
+        out["metadata"]["annotations"] = {key: value for key, value in annotations.items() if key not in _OF_THE_SERVER}
+        spec["taints"] = [taint for taint in spec.get("taints") or () if taint["key"] != "node.kubernetes.io/not-ready"]
+        out["status"] = {"conditions": [[each["type"], each["status"]] for each in status.get("conditions") or ()]}
+    return out

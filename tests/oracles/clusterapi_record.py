@@ -1,7 +1,7 @@
 """Records Cluster API's own conversions between versions, and its CRDs; needs Go.
 
 ``python tests/oracles/clusterapi_record.py`` builds tests/oracles/clusterapi_conversion, asks it about the objects of
-tests/golden/clusterapi/conversion/objects.cases.yaml and about random ones, copies upstream's CRDs (without their words)
+tests/golden/clusterapi/conversion/*.cases.yaml and about random ones, copies upstream's CRDs (without their words)
 to tests/golden/clusterapi/crds, and takes the specs that upstream's book shows its users.
 """
 
@@ -26,6 +26,11 @@ from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 VERSION = "v1.14.2"
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden/clusterapi"
+_CONVERSIONS = (
+    ("objects", "random", "fuzz"),
+    ("machines", "machines-random", "machines"),
+    ("addons", "addons-random", "addons"),
+)
 BASES = ("bootstrap/kubeadm/config/crd/bases", "core/config/crd/bases", "controlplane/kubeadm/config/crd/bases")
 
 
@@ -49,11 +54,10 @@ def ask(program: Path, command: str, question: object = None) -> Any:
 
 def record_conversions(program: Path) -> None:
     """Each object there and back; ``change`` of a case is made to it in between, as a client of the other version would."""
-    cases = yaml.safe_load((GOLDEN / "conversion/objects.cases.yaml").read_text())
-    rows: dict[str, list[dict[str, Any]]] = {
-        "objects": cases,
-        "random": [{"name": f"random-{number}", "object": each} for number, each in enumerate(ask(program, "fuzz"))],
-    }
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for name, random, command in _CONVERSIONS:
+        rows[name] = yaml.safe_load((GOLDEN / f"conversion/{name}.cases.yaml").read_text())
+        rows[random] = [{"name": f"random-{number}", "object": each} for number, each in enumerate(ask(program, command))]
     for name, asked in rows.items():
         there = ask(program, "convert", [case["object"] for case in asked])
         changed = [merge(deepcopy(answer.get("object", {})), case.get("change", {})) for case, answer in zip(asked, there, strict=True)]

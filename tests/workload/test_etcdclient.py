@@ -12,7 +12,8 @@ import pytest
 from node.etcd_process import VERSIONS, EtcdNode, addresses
 
 from slipway.host import waiting
-from slipway.workload.etcdclient import EtcdClient, EtcdError, EtcdMember, EtcdUnreachableError
+from slipway.workload.etcdapi import EtcdError, EtcdMember, EtcdUnreachableError
+from slipway.workload.etcdclient import EtcdClient
 
 if TYPE_CHECKING:
     from node.conftest import Lines

@@ -31,6 +31,9 @@ _PAGE = "page"
 NO_FIELD = "<nil>"
 """How Go prints the path of an error that belongs to the whole object."""
 
+OMITTED = object()
+"""The value of an error that is about something too large to print."""
+
 MOST = 1000
 """More errors than this are not looked for: nobody reads them, and a document of three megabytes may have a million."""
 _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -61,7 +64,7 @@ class FieldError(NamedTuple):
 
     @classmethod
     def invalid(cls, field: str, value: Any, detail: str) -> FieldError:
-        return cls(field, "FieldValueInvalid", _joined(f"Invalid value: {shown(value)}", detail))
+        return cls(field, "FieldValueInvalid", _joined(_about_value("Invalid value", value), detail))
 
     @classmethod
     def type_invalid(cls, field: str, value: Any, detail: str) -> FieldError:
@@ -73,7 +76,7 @@ class FieldError(NamedTuple):
 
     @classmethod
     def duplicate(cls, field: str, value: Any) -> FieldError:
-        return cls(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+        return cls(field, "FieldValueDuplicate", _about_value("Duplicate value", value))
 
     @classmethod
     def not_supported(cls, field: str, value: Any, allowed: Iterable[str]) -> FieldError:
@@ -224,7 +227,16 @@ def shown(value: Any) -> str:
         return quoted(value)
     if isinstance(value, float):
         return go_float(value)
+    return json_text(value)
+
+
+def json_text(value: Any) -> str:
+    """Go's JSON: keys sorted, and safe inside HTML."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).translate(_HTML)
+
+
+def _about_value(what: str, value: Any) -> str:
+    return what if value is OMITTED else f"{what}: {shown(value)}"
 
 
 def go_float(value: float) -> str:

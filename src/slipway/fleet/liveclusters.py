@@ -32,6 +32,8 @@ _log = logging.getLogger("slipway.fleet.liveclusters")
 PROVIDER_ID = "providerID"
 """The index of Nodes by their provider's ID."""
 _INTERVAL = 10.0
+# A cluster that was never reached is about to come up: it is tried again sooner.
+_FIRST_RETRY = 0.5
 _TIMEOUT = 5.0
 _FAILURES = 5
 
@@ -109,7 +111,12 @@ class LiveCluster:
             except Exception as error:
                 _log.exception("The connection to a workload cluster failed by a mistake of ours", extra=fields(cluster=self._name))
                 self._tell(self._failed(f"{type(error).__name__}: {error}"))
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self._pause())
+
+    def _pause(self) -> float:
+        if self.probe.succeeded_at is not None:
+            return self._interval
+        return min(self._interval, _FIRST_RETRY * 2 ** min(self.probe.failed_in_a_row - 1, 10))
 
     async def _stay(self, client: AsyncClient) -> None:
         """Keep the cache while the cluster answers."""

@@ -227,7 +227,7 @@ def _webhook(hook: Validator | Defaulter, installation: Installation) -> Manifes
         "apiGroups": [kind.group],
         "apiVersions": [kind.version],
         "operations": list(hook.operations),
-        "resources": [kind.plural],
+        "resources": [f"{kind.plural}/{hook.subresource}" if isinstance(hook, Validator) and hook.subresource else kind.plural],
         "scope": "Namespaced" if kind.namespaced else "Cluster",
     }
     return {

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.machinery.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.options import BootstrapOptions
+    from slipway.fleet.clustercache import WorkloadClusters
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
@@ -34,30 +35,93 @@ class Declarations(NamedTuple):
     rules: Sequence[Rule]
     crds: Sequence[Manifest]
     webhooks: Sequence[Validator | Defaulter]
+    works_with_providers: bool
 
 
-class _Bootstrap:
-    name = "bootstrap"
-    provider = "bootstrap-kubeadm"
+class _Controllers(NamedTuple):
+    """Controllers that are chosen, led and installed together."""
+
+    name: str
+    provider: str
     # Where upstream's manager of the same controllers has its own: two that are started side by side never both work.
-    lease = ("capi-kubeadm-bootstrap-system", "kubeadm-bootstrap-manager-leader-election-capi")
-
-    def declarations(self) -> Declarations:
-        from slipway.api.cluster import crds, kinds
-        from slipway.fleet.bootstrap import reconciler, webhooks
-        from slipway.runtime.manager import Lease
-
-        own = [crd for crd in crds.crds() if crd["spec"]["group"] == kinds.BOOTSTRAP_GROUP]
-        return Declarations((self.name,), (self.provider,), (Lease(*self.lease),), reconciler.RULES, own, webhooks.webhooks())
-
-    def controllers(self, manager: Manager, options: FleetOptions) -> list[Reconciler]:
-        from slipway.fleet.bootstrap import reconciler
-
-        return reconciler.controllers(manager, options.bootstrap)
+    lease: tuple[str, str]
+    declare: Callable[[], tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]]
+    """The permissions, the API groups of the kinds, and the webhooks."""
+    build: Callable[[Manager, FleetOptions, WorkloadClusters], Sequence[Reconciler]]
+    works_with_providers: bool = False
 
 
-_CONTROLLERS = {controllers.name: controllers for controllers in (_Bootstrap(),)}
+def _declare_bootstrap() -> tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]:
+    from slipway.api.cluster import kinds
+    from slipway.fleet.bootstrap import reconciler, webhooks
+
+    return reconciler.RULES, (kinds.BOOTSTRAP_GROUP,), webhooks.webhooks()
+
+
+def _build_bootstrap(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.bootstrap import reconciler
+
+    return reconciler.controllers(manager, options.bootstrap, workload)
+
+
+def _declare_machines() -> tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]:
+    from slipway.api.cluster import kinds
+    from slipway.fleet.machines import controllers
+
+    return controllers.RULES, (kinds.CORE_GROUP, kinds.ADDONS_GROUP), ()
+
+
+def _build_machines(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.machines import controllers
+
+    return controllers.controllers(manager, workload)
+
+
+def _declare_control_plane() -> tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]:
+    from slipway.api.cluster import kinds
+    from slipway.fleet.controlplane import reconciler
+
+    return reconciler.RULES, (kinds.CONTROL_PLANE_GROUP,), ()
+
+
+def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.controlplane import reconciler
+
+    return [reconciler.KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
+
+
+_CONTROLLERS = {
+    controllers.name: controllers
+    for controllers in (
+        _Controllers(
+            "bootstrap",
+            "bootstrap-kubeadm",
+            ("capi-kubeadm-bootstrap-system", "kubeadm-bootstrap-manager-leader-election-capi"),
+            _declare_bootstrap,
+            _build_bootstrap,
+        ),
+        _Controllers(
+            "machines",
+            "cluster-api",
+            ("capi-system", "controller-leader-election-capi"),
+            _declare_machines,
+            _build_machines,
+            works_with_providers=True,
+        ),
+        _Controllers(
+            "controlplane",
+            "control-plane-kubeadm",
+            ("capi-kubeadm-control-plane-system", "kubeadm-control-plane-manager-leader-election-capi"),
+            _declare_control_plane,
+            _build_control_plane,
+            works_with_providers=True,
+        ),
+    )
+}
 NAMES = (*_CONTROLLERS, ALL)
+# Cluster API's providers of infrastructure keep their kinds in these groups, and one cannot know which.
+_PROVIDER_GROUPS = ("infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io")
+_PROVIDER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 
 
 def chosen(given: Sequence[str]) -> tuple[str, ...]:
@@ -71,20 +135,36 @@ def chosen(given: Sequence[str]) -> tuple[str, ...]:
 
 def declarations(names: Sequence[str]) -> Declarations:
     """All of what the named controllers declare."""
-    parts = [_CONTROLLERS[name].declarations() for name in names]
+    from slipway.api.cluster import crds
+    from slipway.runtime.manager import Lease
+    from slipway.runtime.rbac import Rule
+
+    parts = [_CONTROLLERS[name] for name in names]
+    declared = [part.declare() for part in parts]
+    groups = {group for _, owned, _ in declared for group in owned}
+    rules = [rule for owned, _, _ in declared for rule in owned]
+    works_with_providers = any(part.works_with_providers for part in parts)
+    if works_with_providers:
+        rules.append(Rule(_PROVIDER_GROUPS, ("*",), _PROVIDER_VERBS))
     return Declarations(
         tuple(names),
-        tuple(provider for part in parts for provider in part.providers),
-        tuple(lease for part in parts for lease in part.leases),
-        [rule for part in parts for rule in part.rules],
-        [crd for part in parts for crd in part.crds],
-        [hook for part in parts for hook in part.webhooks],
+        tuple(part.provider for part in parts),
+        tuple(Lease(*part.lease) for part in parts),
+        rules,
+        [crd for crd in crds.crds() if crd["spec"]["group"] in groups],
+        [hook for _, _, hooks in declared for hook in hooks],
+        works_with_providers,
     )
 
 
 def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[tuple[Reconciler, Lease]]:
-    """The reconcilers, each with the lease under which it works."""
+    """The reconcilers, each with the lease under which it works.  They share the clients of workload clusters."""
+    from slipway.api.cluster.kinds import CLUSTER
+    from slipway.fleet.clustercache import WorkloadClusters
     from slipway.runtime.manager import Lease
 
-    chosen = [_CONTROLLERS[name] for name in names]
-    return [(reconciler, Lease(*each.lease)) for each in chosen for reconciler in each.controllers(manager, options)]
+    workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
+    manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
+    manager.at_end(workload.close)
+    parts = [_CONTROLLERS[name] for name in names]
+    return [(reconciler, Lease(*part.lease)) for part in parts for reconciler in part.build(manager, options, workload)]

@@ -249,6 +249,20 @@ class AsyncClient:
         """The body of the answer to any request; an ApiError where it is not success."""
         return await self._answer(method.lower(), method, path, body, content_type)
 
+    async def websocket(self, path: str, protocol: str) -> aiohttp.ClientWebSocketResponse:
+        """A websocket of one subprotocol; an ApiError where the server opens none.  Who asked closes it."""
+        began, status = time.perf_counter(), 0
+        try:
+            socket = await self._transport.websocket(path, protocol)
+            status = 101
+        except errors.ApiError as error:
+            status = error.code
+            raise
+        finally:
+            if self.on_request is not None:
+                self.on_request("connect", status, time.perf_counter() - began)
+        return socket
+
     async def _ask(self, verb: str, method: str, path: str, body: object = None, content_type: str = JSON) -> Manifest:
         content = await self._answer(verb, method, path, None if body is None else _encode(body), content_type)
         return errors.decode(content, 200)

@@ -11,7 +11,7 @@ import os
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,7 +20,7 @@ from yarl import URL
 from slipway import __version__
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tls
-from slipway.kube import proxies
+from slipway.kube import errors, proxies
 from slipway.kube.errors import SilentError, UnreachableError, UntrustedError
 from slipway.kube.transport import distrust
 
@@ -35,6 +35,8 @@ _log = logging.getLogger("slipway.kube")
 _TOKEN_AGE = 60.0
 # aiohttp stops reading from the socket when twice this is waiting; lists and watches come in pieces that are larger than its default.
 _BUFFER = 1 << 18
+# How long the other side of a websocket has to answer that it is closed.
+_CLOSING = 2.0
 
 
 class Answer(NamedTuple):
@@ -82,6 +84,7 @@ class AsyncTransport:
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": agent}
         self._token = TokenSource(connection.token, connection.token_file)
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: aiohttp.ClientSession | None = None
 
     async def request(self, method: str, path: str, body: bytes | None, content_type: str, *, accept: str = "") -> Answer:
         """The whole of the answer; ``accept`` asks for another form than the object as it is."""
@@ -113,10 +116,47 @@ class AsyncTransport:
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, what, silence) from error
 
+    async def websocket(self, path: str, protocol: str) -> aiohttp.ClientWebSocketResponse:
+        """A websocket of one subprotocol; an ApiError with the server's own words where it opens none."""
+        if self._sockets is None:
+            # aiohttp drops the body of an answer that is no websocket: what the server says in it is asked for by a session of its own.
+            self._sockets = aiohttp.ClientSession(
+                connector=self._opened().connector,
+                connector_owner=False,
+                headers={**self._headers, "Accept": "*/*"},
+                trust_env=False,
+                raise_for_status=_refuse_all_but_websockets,
+            )
+        proxy = self._proxy
+        # Older versions of aiohttp do not know the name, and few kubeconfigs have one.
+        name: dict[str, Any] = {"server_hostname": self._connection.tls_server_name} if self._connection.tls_server_name else {}
+        token = self._token.current()
+        try:
+            async with asyncio.timeout(self._timeout):
+                socket: aiohttp.ClientWebSocketResponse = await self._sockets.ws_connect(
+                    URL(self._base + path, encoded=True),
+                    protocols=[protocol],
+                    timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSING),
+                    headers={"Authorization": f"Bearer {token}"} if token else {},
+                    proxy=URL.build(scheme="http", host=proxy.host, port=proxy.port) if proxy else None,
+                    proxy_headers=proxy.headers if proxy else None,
+                    **name,
+                )
+        except errors.UnauthorizedError:
+            self._seen(401)
+            raise
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self.failure(error, f"websocket {path}", self._timeout) from error
+        if socket.protocol != protocol:
+            await socket.close()
+            raise UnreachableError(f"{self._connection.shown} opens a websocket, and does not speak {protocol} in it")
+        return socket
+
     async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        for session in (self._sockets, self._session):
+            if session is not None:
+                await session.close()
+        self._sockets = self._session = None
 
     def failure(self, error: Exception, what: str, seconds: float) -> UnreachableError:
         """What an exception of aiohttp means to the person who reads about it."""
@@ -146,19 +186,13 @@ class AsyncTransport:
     def _send(
         self, method: str, path: str, body: bytes | None, content_type: str, timeout: aiohttp.ClientTimeout, accept: str
     ) -> aiohttp.client._RequestContextManager:
-        if self._session is None:
-            # Watches hold a connection each, and workers bound the rest: a limit of its own would only make a dead-lock possible.
-            connector = aiohttp.TCPConnector(limit=0, ssl=self._context if self._context is not None else True)
-            self._session = aiohttp.ClientSession(
-                connector=connector, headers=self._headers, auto_decompress=True, read_bufsize=_BUFFER, trust_env=False
-            )
         headers = {"Content-Type": content_type} if body is not None else {}
         if accept:
             headers["Accept"] = accept
         if token := self._token.current():
             headers["Authorization"] = f"Bearer {token}"
         proxy = self._proxy
-        return self._session.request(
+        return self._opened().request(
             method,
             URL(self._base + path, encoded=True),
             data=body,
@@ -170,9 +204,23 @@ class AsyncTransport:
             proxy_headers=proxy.headers if proxy else None,
         )
 
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            # Watches hold a connection each, and workers bound the rest: a limit of its own would only make a dead-lock possible.
+            connector = aiohttp.TCPConnector(limit=0, ssl=self._context if self._context is not None else True)
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=self._headers, auto_decompress=True, read_bufsize=_BUFFER, trust_env=False
+            )
+        return self._session
+
     def _seen(self, status: int) -> None:
         if status == 401:
             self._token.refused()
+
+
+async def _refuse_all_but_websockets(response: aiohttp.ClientResponse) -> None:
+    if response.status != 101:
+        raise errors.failure(response.status, await response.read())
 
 
 class TokenSource:

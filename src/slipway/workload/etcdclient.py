@@ -1,7 +1,7 @@
-"""A client of etcd's own API: members, health and snapshots, asked over etcd's JSON gateway with mutual TLS.
+"""A client of etcd that blocks: members, health and snapshots, asked over etcd's JSON gateway with mutual TLS.
 
-What is asked for is decided elsewhere; here is how it is asked, and which answers are
-worth another try.  64-bit numbers are strings in etcd's JSON, and fields that are zero are left out.
+What can be asked is :mod:`etcdapi`'s, and what is asked is decided elsewhere; here is how it is asked, and which answers are worth another
+try.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tls
+from slipway.workload import etcdapi
+from slipway.workload.etcdapi import EtcdError, EtcdUnreachableError
 
 if TYPE_CHECKING:
     import http.client
     import ssl
     from collections.abc import Callable, Iterator, Sequence
+
+    from slipway.workload.etcdapi import Call, EtcdAlarm, EtcdMember, EtcdStatus
+
+T = TypeVar("T")
 
 _PAUSE = 0.15
 # A member's id is made of its URL and the second; one that was removed within the second is "not found" when it is added again.
@@ -26,76 +31,6 @@ _SAME_ID = 2.0
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _PAGE = 512
 """etcd's database is made of pages; a multiple of this is what comes before the digest."""
-# What gRPC calls them.  A deadline or "unavailable" says nothing about the request: leader lost, cluster not settled yet.
-_DEADLINE_EXCEEDED, _NOT_FOUND, _FAILED_PRECONDITION, _UNAVAILABLE = 4, 5, 9, 14
-_GATEWAY_STATUS = (502, 503, 504)
-
-
-class EtcdMember(NamedTuple):
-    """A member as the cluster knows it; one that never started has no name and no client URLs."""
-
-    id: int
-    name: str
-    peer_urls: tuple[str, ...]
-    client_urls: tuple[str, ...]
-    is_learner: bool
-
-
-class EtcdStatus(NamedTuple):
-    """How one member is."""
-
-    version: str
-    db_size: int
-    leader: int
-    member_id: int
-    raft_index: int
-    is_learner: bool
-    errors: tuple[str, ...]
-
-
-class EtcdAlarm(NamedTuple):
-    """Why a member refuses work: NOSPACE or CORRUPT."""
-
-    member_id: int
-    kind: str
-
-
-class EtcdError(OperatorError):
-    """An answer of etcd that is not success; ``code`` is gRPC's."""
-
-    def __init__(self, message: str, code: int = 0, *, transient: bool = False) -> None:
-        super().__init__(message)
-        self.code = code
-        self.transient = transient
-
-    @property
-    def says_not_found(self) -> bool:
-        return self.code == _NOT_FOUND
-
-    @property
-    def says_peer_exists(self) -> bool:
-        # The id is made of the URL and the second: added twice within one, the id is what is found to exist.
-        return "Peer URLs already exists" in self.message or "member ID already exist" in self.message
-
-    @property
-    def says_too_many_learners(self) -> bool:
-        return "too many learner members" in self.message
-
-    @property
-    def says_not_in_sync(self) -> bool:
-        """The learner has not caught up with the leader yet."""
-        return "in sync with leader" in self.message
-
-    @property
-    def says_not_a_learner(self) -> bool:
-        return self.code == _FAILED_PRECONDITION and self.message.endswith("can only promote a learner member")
-
-
-class EtcdUnreachableError(EtcdError):
-    """No answer: refused, no route, timed out, connection lost."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, _UNAVAILABLE, transient=True)
 
 
 class EtcdClient:
@@ -124,10 +59,10 @@ class EtcdClient:
         self._on_wait = on_wait
 
     def members(self, *, patience: float | None = None) -> list[EtcdMember]:
-        return _members(self._ask("cluster/member/list", {"linearizable": True}, patience))
+        return self._ask(etcdapi.members(), patience)
 
     def cluster_id(self) -> int:
-        return int(self._ask("cluster/member/list", {"linearizable": True})["header"]["cluster_id"])
+        return self._ask(etcdapi.cluster_id())
 
     def sync(self) -> None:
         """Go on with the endpoints of all started voters, by the cluster's own list."""
@@ -136,11 +71,10 @@ class EtcdClient:
 
     def add_learner(self, peer_url: str) -> tuple[int, list[EtcdMember]]:
         """The id of the new member, and all members.  One that has the peer URL already is not added again."""
-        body = {"peerURLs": [peer_url], "isLearner": True}
         deadline = time.monotonic() + _SAME_ID
         while True:
             try:
-                answer = self._ask("cluster/member/add", body)
+                return self._ask(etcdapi.add_learner(peer_url))
             except EtcdError as error:
                 if error.says_peer_exists:
                     members = self.members()
@@ -148,13 +82,11 @@ class EtcdClient:
                 if not error.says_not_found or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE)
-            else:
-                return int(answer["member"]["ID"]), _members(answer)
 
     def promote(self, member_id: int, *, patience: float | None = None) -> list[EtcdMember]:
         """Make a learner a voter; EtcdError where it has not caught up yet.  A voter stays one."""
         try:
-            return _members(self._ask("cluster/member/promote", {"ID": str(member_id)}, patience))
+            return self._ask(etcdapi.promote(member_id), patience)
         except EtcdError as error:
             # An answer that was lost may have been a success.
             if error.says_not_a_learner:
@@ -164,7 +96,7 @@ class EtcdClient:
     def remove(self, member_id: int) -> list[EtcdMember]:
         """Take a member out; one that is gone already is fine.  The members that stay."""
         try:
-            return _members(self._ask("cluster/member/remove", {"ID": str(member_id)}))
+            return self._ask(etcdapi.remove(member_id))
         except EtcdError as error:
             if error.says_not_found:
                 return self.members()
@@ -172,20 +104,10 @@ class EtcdClient:
 
     def status(self, endpoint: str, *, timeout: float | None = None) -> EtcdStatus:
         """How the member behind an endpoint is, asked once."""
-        answer = self._request(endpoint, "maintenance/status", {}, timeout)
-        return EtcdStatus(
-            version=answer.get("version", ""),
-            db_size=int(answer.get("dbSize", 0)),
-            leader=int(answer.get("leader", 0)),
-            member_id=int(answer.get("header", {}).get("member_id", 0)),
-            raft_index=int(answer.get("raftIndex", 0)),
-            is_learner=bool(answer.get("isLearner")),
-            errors=tuple(answer.get("errors") or ()),
-        )
+        return self._request(endpoint, etcdapi.status(), timeout)
 
     def alarms(self) -> list[EtcdAlarm]:
-        answer = self._ask("maintenance/alarm", {"action": "GET"})
-        return [EtcdAlarm(int(item.get("memberID", 0)), item.get("alarm", "NONE")) for item in answer.get("alarms") or ()]
+        return self._ask(etcdapi.alarms())
 
     def statuses(self) -> dict[str, EtcdStatus | EtcdError]:
         """Every endpoint's status, or why there is none; all are asked once and at once."""
@@ -225,9 +147,9 @@ class EtcdClient:
 
     def move_leader(self, endpoint: str, member_id: int) -> None:
         """Ask the leader, which is behind ``endpoint``, to make another voter the leader."""
-        self._request(endpoint, "maintenance/transfer-leadership", {"targetID": str(member_id)})
+        self._request(endpoint, etcdapi.move_leader(member_id))
 
-    def _ask(self, path: str, body: dict[str, Any], patience: float | None = None) -> dict[str, Any]:
+    def _ask(self, call: Call[T], patience: float | None = None) -> T:
         """Ask the endpoints in turn, again and again while answers are transient."""
         deadline = time.monotonic() + (self._patience if patience is None else patience)
         told = False
@@ -235,7 +157,7 @@ class EtcdClient:
             failures = []
             for endpoint in self.endpoints:
                 try:
-                    answer = self._request(endpoint, path, body)
+                    answer = self._request(endpoint, call)
                     # One that is switched off costs the whole timeout: the next question goes first to who has answered.
                     self.endpoints = (endpoint, *(other for other in self.endpoints if other != endpoint))
                     return answer
@@ -257,18 +179,10 @@ class EtcdClient:
         except EtcdError as error:
             return error
 
-    def _request(self, endpoint: str, path: str, body: dict[str, Any], timeout: float | None = None) -> dict[str, Any]:
-        import msgspec
-
-        with _Exchange(endpoint, path, body, self._context, timeout or self._timeout) as response:
+    def _request(self, endpoint: str, call: Call[T], timeout: float | None = None) -> T:
+        with _Exchange(endpoint, call.path, call.body, self._context, timeout or self._timeout) as response:
             content = response.read()
-            try:
-                answer = msgspec.json.decode(content)
-            except msgspec.DecodeError:
-                answer = {}
-            if response.status == 200 and isinstance(answer, dict):
-                return answer
-            raise _failure(endpoint, answer if isinstance(answer, dict) else {}, response.status)
+            return etcdapi.understood(call, endpoint, response.status, content)
 
     def _stream(self, endpoint: str) -> Iterator[tuple[int, bytes]]:
         """The rest in bytes and a piece of the database, piece by piece."""
@@ -280,7 +194,7 @@ class EtcdClient:
                     continue
                 message = msgspec.json.decode(line)
                 if "result" not in message:
-                    raise _failure(endpoint, message.get("error") or message, response.status)
+                    raise etcdapi.failure(endpoint, message.get("error") or message, response.status)
                 result = message["result"]
                 yield int(result.get("remaining_bytes", 0)), base64.b64decode(result.get("blob", ""))
 
@@ -328,26 +242,6 @@ class _Exchange:
             raise EtcdError(f"{self._endpoint}: it refused this node's client certificate: {error.reason or error}") from error
         if isinstance(error, OSError | http.client.HTTPException):
             raise EtcdUnreachableError(f"{self._endpoint}: {_reason(error)}") from error
-
-
-def _members(answer: dict[str, Any]) -> list[EtcdMember]:
-    return [
-        EtcdMember(
-            id=int(item["ID"]),
-            name=item.get("name", ""),
-            peer_urls=tuple(item.get("peerURLs") or ()),
-            client_urls=tuple(item.get("clientURLs") or ()),
-            is_learner=bool(item.get("isLearner")),
-        )
-        for item in answer.get("members") or ()
-    ]
-
-
-def _failure(endpoint: str, answer: dict[str, Any], status: int) -> EtcdError:
-    code = int(answer.get("code") or answer.get("grpc_code") or 0)
-    text = answer.get("message") or answer.get("error") or f"HTTP status {status}"
-    transient = code in (_DEADLINE_EXCEEDED, _UNAVAILABLE) or status in _GATEWAY_STATUS or "leader changed" in text
-    return EtcdError(f"{endpoint}: {text}", code, transient=transient)
 
 
 def _worst(failures: Sequence[EtcdError]) -> EtcdError:

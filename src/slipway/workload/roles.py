@@ -34,6 +34,11 @@ def cluster_admins() -> Manifest:
     return rbac.binding(CLUSTER_ADMINS, "cluster-admin", [group(CLUSTER_ADMINS)])
 
 
+def api_server_kubelet_client() -> Manifest:
+    """Lets API servers use the API of kubelets without being administrators."""
+    return rbac.binding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", [user("kube-apiserver-kubelet-client")])
+
+
 def for_joining_nodes(release: Release) -> list[tuple[str, list[Manifest]]]:
     """What makes joining possible, each with the words in which it is announced."""
     signing = "system:certificates.k8s.io:certificatesigningrequests"
@@ -62,7 +67,7 @@ def for_joining_nodes(release: Release) -> list[tuple[str, list[Manifest]]]:
         rules.append(
             (
                 "allow the API server kubelet client certificate to access the kubelet API",
-                [rbac.binding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", [user("kube-apiserver-kubelet-client")])],
+                [api_server_kubelet_client()],
             )
         )
     return rules

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from slipway.api.cluster.bootstrap import config, v1beta1
-from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION, ConversionError
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.meta import decode, manifest
+from slipway.api.cluster.names import CONVERSION_DATA_ANNOTATION as DATA_ANNOTATION
+from slipway.api.cluster.versions import ConversionError
 from slipway.api.machinery.patches.jsonpatch import merge
 
 pytestmark = pytest.mark.recorded
@@ -173,7 +174,7 @@ def test_an_object_in_the_wanted_version_is_given_back_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind", "wanted", "sentence"),
     [
-        ("v1", "Secret", V1BETA2, "Secret v1 cannot be converted to .*: only objects of bootstrap.cluster.x-k8s.io are converted here"),
+        ("v1", "Secret", V1BETA2, "Secret v1 cannot be converted to .*: only objects of bootstrap.cluster.x-k8s.io, .* are converted here"),
         (V1BETA1, "Other", V1BETA2, "Other .*/v1beta1 cannot be converted to .*/v1beta2: only KubeadmConfig and KubeadmConfigTemplate can"),
         (V1BETA2, "KubeadmConfig", "bootstrap.cluster.x-k8s.io/v1alpha4", "cannot be converted to bootstrap.cluster.x-k8s.io/v1alpha4"),
     ],
@@ -186,7 +187,7 @@ def test_what_cannot_be_converted_is_said(api_version: str, kind: str, wanted: s
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ({"files": "x"}, r"not a valid KubeadmConfigSpec of .*/v1beta1: Expected `array`, got `str` - at `\$.files`"),
+        ({"files": "x"}, r"not a valid KubeadmConfigSpec of v1beta1: Expected `array`, got `str` - at `\$.files`"),
         ({"joinConfiguration": {"discovery": {"timeout": "5x"}}}, 'cannot be read: time: unknown unit "x" in duration "5x"'),
     ],
 )

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slipway.api.cluster.bootstrap import config, v1beta1
-from slipway.api.cluster.bootstrap.conversion import DATA_ANNOTATION
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.meta import decode, manifest
+from slipway.api.cluster.names import CONVERSION_DATA_ANNOTATION as DATA_ANNOTATION
 from slipway.api.machinery.openapi import schema_of
 
 V1BETA1, V1BETA2 = v1beta1.API_VERSION, config.API_VERSION

@@ -23,7 +23,7 @@ from slipway.node.etcd import membership, wal
 from slipway.node.etcd import pod as etcd
 from slipway.node.etcd.membership import Departure, Step
 from slipway.node.etcd.wal import Owner
-from slipway.workload.etcdclient import EtcdMember
+from slipway.workload.etcdapi import EtcdMember
 
 if TYPE_CHECKING:
     from node.conftest import Lines

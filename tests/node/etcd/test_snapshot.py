@@ -13,7 +13,7 @@ from node.etcd_process import EtcdNode, addresses
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.node.etcd import snapshot
-from slipway.workload.etcdclient import EtcdError
+from slipway.workload.etcdapi import EtcdError
 
 if TYPE_CHECKING:
     from node.conftest import Lines

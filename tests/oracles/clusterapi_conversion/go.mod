@@ -3,6 +3,8 @@ module slipway.example/oracles/clusterapi_conversion
 go 1.26.0
 
 require (
+	k8s.io/api v0.36.3
+	k8s.io/apiextensions-apiserver v0.36.3
 	k8s.io/apimachinery v0.36.3
 	sigs.k8s.io/cluster-api v1.14.2
 	sigs.k8s.io/cluster-api/api v1.14.2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.cluster.addons import clusterresourceset
+from slipway.api.cluster.addons import v1beta1 as addons_v1beta1
 from slipway.api.cluster.bootstrap import config
 from slipway.api.cluster.bootstrap import v1beta1 as bootstrap_v1beta1
 from slipway.api.cluster.controlplane import kubeadmcontrolplane
@@ -19,6 +21,8 @@ from slipway.api.cluster.kinds import (
     ADDONS_GROUP,
     BOOTSTRAP_GROUP,
     CLUSTER,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
     CONTROL_PLANE_GROUP,
     CORE_GROUP,
     CUSTOM_RESOURCE_DEFINITION,
@@ -78,6 +82,8 @@ class Version(NamedTuple):
     columns: Sequence[Column]
     storage: bool = False
     deprecated: bool = False
+    # Where true, it has an endpoint for .status, whatever the other versions have.
+    status: bool = False
 
 
 class Definition(NamedTuple):
@@ -349,6 +355,26 @@ DEFINITIONS = (
             _new(kubeadmcontrolplane.KubeadmControlPlaneTemplate, _owner("ClusterClass"), _age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
         ),
     ),
+    Definition(
+        CLUSTER_RESOURCE_SET,
+        (
+            _old(addons_v1beta1.ClusterResourceSet, _age(CLUSTER_RESOURCE_SET)),
+            _new(
+                clusterresourceset.ClusterResourceSet,
+                _condition("ResourcesApplied", "Whether everything was applied to every Cluster", name="Applied"),
+                _PAUSED,
+                _age(CLUSTER_RESOURCE_SET),
+            ),
+        ),
+        status=True,
+    ),
+    Definition(
+        CLUSTER_RESOURCE_SET_BINDING,
+        (
+            _old(addons_v1beta1.ClusterResourceSetBinding, _age(CLUSTER_RESOURCE_SET_BINDING))._replace(status=True),
+            _new(clusterresourceset.ClusterResourceSetBinding, _CLUSTER, _age(CLUSTER_RESOURCE_SET_BINDING)),
+        ),
+    ),
 )
 
 
@@ -383,7 +409,7 @@ def crd(definition: Definition) -> Manifest:
 
 
 def _version(definition: Definition, version: Version) -> Manifest:
-    subresources: Manifest = ({"scale": dict(_SCALE)} if definition.scale else {}) | ({"status": {}} if definition.status else {})
+    subresources: Manifest = ({"scale": dict(_SCALE)} if definition.scale else {}) | ({"status": {}} if definition.status or version.status else {})
     out: Manifest = {
         "name": version.name,
         "served": True,

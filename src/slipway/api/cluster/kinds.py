@@ -76,6 +76,9 @@ KUBEADM_CONFIG_TEMPLATE = Kind(BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfigTemplat
 KUBEADM_CONTROL_PLANE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes")
 KUBEADM_CONTROL_PLANE_TEMPLATE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlaneTemplate", "kubeadmcontrolplanetemplates")
 
+CLUSTER_RESOURCE_SET = Kind(ADDONS_GROUP, "v1beta2", "ClusterResourceSet", "clusterresourcesets")
+CLUSTER_RESOURCE_SET_BINDING = Kind(ADDONS_GROUP, "v1beta2", "ClusterResourceSetBinding", "clusterresourcesetbindings")
+
 
 _NAMED = {(kind.group, kind.kind): kind for kind in list(globals().values()) if isinstance(kind, Kind)}
 

@@ -42,7 +42,7 @@ def key_problems(key: str) -> list[str]:
     if slash and not prefix:
         found.append("prefix part must be non-empty")
     elif slash:
-        found += [f"prefix part {problem}" for problem in _subdomain_problems(prefix)]
+        found += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
     if not name:
         found.append("name part must be non-empty")
     elif len(name.encode()) > _LONGEST_NAME:
@@ -57,7 +57,8 @@ def value_problems(value: str) -> list[str]:
     return found if re.fullmatch(_VALUE, value) else [*found, _VALUE_RULE]
 
 
-def _subdomain_problems(name: str) -> list[str]:
+def subdomain_problems(name: str) -> list[str]:
+    """What is wrong with a DNS subdomain, which is what most objects are named with."""
     found = [f"must be no more than {_LONGEST_PREFIX} bytes"] if len(name.encode()) > _LONGEST_PREFIX else []
     return found if re.fullmatch(_SUBDOMAIN, name) else [*found, _SUBDOMAIN_RULE]
 

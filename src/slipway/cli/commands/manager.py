@@ -104,6 +104,7 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         webhooks=declared.webhooks,
         controllers=declared.names,
         leases=declared.leases,
+        works_with_providers=declared.works_with_providers,
         image=call.text("image") or f"slipway:v{__version__}",
         namespace=call.text("namespace"),
         # One label value names one provider.

@@ -82,7 +82,20 @@ def errors(manifest: Manifest) -> list[FieldError]:
         if not value:
             found.append(FieldError.required(f"spec.names.{field}"))
         found += [FieldError.invalid(f"spec.names.{field}", value, text) for text in _label_1035(value.lower()) if value]
-    return found + _conversion_errors(spec.get("conversion") or {})
+    return found + _conversion_errors(spec.get("conversion") or {}) + _rule_errors(spec)
+
+
+def _rule_errors(spec: Manifest) -> list[FieldError]:
+    """Rules that do not compile.  A schema that all versions have counts as the definition's own."""
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ()]
+    encoded = [msgspec.json.encode(schema) if isinstance(schema, dict) else b"" for schema in schemas]
+    if len(set(encoded)) == 1:
+        return _schema(encoded[0]).definition_errors("spec.validation.openAPIV3Schema") if encoded[0] else []
+    found: list[FieldError] = []
+    for index, each in enumerate(encoded):
+        if each:
+            found += _schema(each).definition_errors(f"spec.versions[{index}].schema.openAPIV3Schema")
+    return found
 
 
 def _version_errors(spec: Manifest) -> list[FieldError]:

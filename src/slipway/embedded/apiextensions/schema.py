@@ -1,7 +1,8 @@
 """What a CustomResourceDefinition's ``openAPIV3Schema`` does to objects: pruning, defaulting, validation, and their type for apply.
 
 As apiextensions 0.35 does it, in this order: :meth:`StructuralSchema.prune`, :meth:`StructuralSchema.default`, then, with the fields
-that the server itself sets in place, :meth:`StructuralSchema.validate`.  Rules in CEL are accepted and not evaluated.
+that the server itself sets in place, :meth:`StructuralSchema.validate`, and where the form of the object is right
+:meth:`StructuralSchema.rule_errors`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from slipway.embedded.apiextensions import quickcheck, structural, validation
-from slipway.embedded.errors import MOST, FieldError
+from slipway.embedded.errors import MOST, NO_FIELD, FieldError
 from slipway.embedded.fieldmanager.types import Type
 from slipway.embedded.registry.types import definitions
 
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.apiextensions.cel.rules import Rules
 
 Schema = dict[str, Any]
 
 _OBJECT_META = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
 _STRING = {"type": "string"}
+_BLOCKING = frozenset(f"FieldValue{reason}" for reason in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid"))
+_UNCHECKED = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 
 
 class StructuralSchema:
@@ -69,6 +73,36 @@ class StructuralSchema:
             errors += islice(structural.repeated(manifest, self.schema), MOST)
         return errors
 
+    def rule_errors(self, manifest: Manifest, old: Manifest | None, errors: list[FieldError], warnings: list[str]) -> list[FieldError]:
+        """What the rules in CEL say; they are not asked about an object of which ``errors`` say that its form is wrong.
+
+        A rule that is broken by what the update leaves as it was is a warning.
+        """
+        if self._rules is None:
+            return []
+        if any(error.reason in _BLOCKING for error in errors):
+            return [FieldError.invalid(NO_FIELD, None, _UNCHECKED)]
+        found = self._rules.validate(manifest, old)
+        warnings += found.warnings
+        return found.errors[:MOST]
+
+    def definition_errors(self, path: str) -> list[FieldError]:
+        """What is wrong with the rules of the schema, which is at ``path`` of its definition."""
+        if self._rules is None:
+            return []
+        from slipway.embedded.apiextensions.cel import definitions
+
+        return definitions.errors(self.schema, self._rules, path)
+
+    @functools.cached_property
+    def _rules(self) -> Rules | None:
+        if not _may_have_rules(self.schema):
+            return None
+        # Only schemas with rules need the compiler.
+        from slipway.embedded.apiextensions.cel.rules import Rules
+
+        return Rules(self.schema)
+
     @functools.cached_property
     def type(self) -> Type:
         """The type that server-side apply merges by."""
@@ -113,6 +147,10 @@ class StructuralSchema:
             for index, item in enumerate(value):
                 errors += self._embedded_errors(item, schema.get("items"), f"{path}[{index}]")
         return errors
+
+
+def _may_have_rules(schema: Schema) -> bool:
+    return "'x-kubernetes-validations'" in str(schema)
 
 
 def _published(schema: Schema, *, is_root: bool = False) -> Schema:

@@ -2,8 +2,8 @@
 
 A walker of our own: jsonschema-rs says that something is wrong, but not in the real server's words, and mapping its errors back
 onto them would need the same walk.  Objects that are good, most of them, do not come here: see
-:mod:`slipway.embedded.apiextensions.quickcheck`.  Rules in CEL (``x-kubernetes-validations``) are not evaluated: no library for CEL is
-used.
+:mod:`slipway.embedded.apiextensions.quickcheck`.  Rules in CEL (``x-kubernetes-validations``) come after it: see
+:mod:`slipway.embedded.apiextensions.cel`.
 """
 
 from __future__ import annotations

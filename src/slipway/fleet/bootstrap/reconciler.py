@@ -127,11 +127,8 @@ def control_planes(kind: Kind) -> Watch:
     return Watch(kind, of_control_plane, control_plane_changed)
 
 
-def controllers(manager: Manager, options: BootstrapOptions) -> list[Reconciler]:
+def controllers(manager: Manager, options: BootstrapOptions, workload: WorkloadClusters) -> list[Reconciler]:
     """What the bootstrap provider consists of."""
-    workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
-    manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
-    manager.at_end(workload.close)
     return [
         KubeadmConfigReconciler(
             manager.client,

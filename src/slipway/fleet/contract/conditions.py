@@ -8,7 +8,8 @@ what is well; the message names every condition that is not well.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -17,7 +18,6 @@ from slipway.runtime.objects import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
 
@@ -78,7 +78,8 @@ _LONGEST_MESSAGE = 32768
 # What says the same; the time of the last transition does not count.
 _STATE = ("type", "status", "reason", "message", "observedGeneration")
 
-_ISSUE, _UNKNOWN, _INFO = 0, 1, 2
+# What a condition is to somebody who sums up; the lowest one decides.
+ISSUE, UNSURE, INFO = 0, 1, 2
 NOT_YET_REPORTED = "NotYetReported"
 _BULLET = re.compile(r"\s*\*\s+", re.ASCII)
 
@@ -92,6 +93,21 @@ class Condition(msgspec.Struct, kw_only=True, rename="camel"):
     message: str = ""
     observed_generation: int = 0
     last_transition_time: str = ""
+
+
+class Reported(Protocol):
+    """A condition of whoever: one of these, or one of the API types."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def last_transition_time(self) -> str: ...
 
 
 class Reasons(NamedTuple):
@@ -129,6 +145,15 @@ def is_true(conditions: Sequence[Manifest], condition_type: str) -> bool:
 def ordered(conditions: Sequence[Manifest]) -> list[Manifest]:
     """The order of Cluster API: Available and Ready first, Paused and Deleting last."""
     return sorted(conditions, key=lambda condition: (_RANKS.get(condition.get("type", ""), _OTHER), condition.get("type", "")))
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time as the API has it; None where there is none or it is no time."""
+    try:
+        parsed = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo is not None else None
 
 
 def of(manifest: Mapping[str, Any]) -> list[Manifest]:
@@ -189,12 +214,13 @@ def summary(
     *,
     negative: Collection[str] = (),
     ignored_if_missing: Collection[str] = (),
-    lines: Callable[[list[str]], list[str]] | None = None,
+    harmless: Callable[[Condition], bool] | None = None,
+    reworded: Callable[[list[str]], list[str]] | None = None,
 ) -> Condition:
     """The condition ``condition_type`` of the conditions ``of``, whose order is that of their relevance.
 
-    Those in ``negative`` are well when they are False.  One that is missing counts as unknown, unless it may be missing.  ``lines`` may
-    make fewer of those that the message consists of.
+    Those in ``negative`` are well when they are False.  One that is missing counts as unknown, unless it may be missing.  One that is
+    ``harmless`` counts as well, whatever it says.  ``reworded`` may shorten the lines of the message, of which there is one a condition.
     """
     if not of or condition_type in of:
         raise OperatorError(f'the condition "{condition_type}" needs other conditions that it sums up, and has {list(of)}')
@@ -202,12 +228,15 @@ def summary(
     scope = [condition or _missing(name) for name, condition in found]
     if not scope:
         raise OperatorError(f'the condition "{condition_type}" has nothing to sum up: none of {list(of)} is there')
-    ranks = [_rank(condition, condition.type in negative) for condition in scope]
+    ranks = [
+        INFO if harmless is not None and harmless(condition) else rank(condition, negative=condition.type in negative)
+        for condition in scope
+    ]
     worst = min(ranks)
     status: ConditionStatus = (FALSE, UNKNOWN, TRUE)[worst]
-    shown = [condition for condition, rank in zip(scope, ranks, strict=True) if rank < _INFO or (worst == _INFO and condition.message)]
-    told = [_line(condition) for condition in shown]
-    return Condition(type=condition_type, status=status, reason=reasons[worst], message="\n".join(told if lines is None else lines(told)))
+    shown = [one for one, its in zip(scope, ranks, strict=True) if its < INFO or (worst == INFO and one.message)]
+    lines = [_line(condition) for condition in shown]
+    return Condition(type=condition_type, status=status, reason=reasons[worst], message="\n".join(reworded(lines) if reworded else lines))
 
 
 def same_state(one: Manifest, other: Manifest) -> bool:
@@ -256,10 +285,11 @@ def _shown(condition: Manifest | None) -> str:
     return f"{condition.get('status')} ({reason}{f': {message}' if message else ''})"
 
 
-def _rank(condition: Condition, negative: bool) -> int:
+def rank(condition: Reported, *, negative: bool = False) -> int:
+    """What a condition is to somebody who sums up: an issue, something unknown, or well."""
     if condition.status == (TRUE if negative else FALSE):
-        return _ISSUE
-    return _INFO if condition.status == (FALSE if negative else TRUE) else _UNKNOWN
+        return ISSUE
+    return INFO if condition.status == (FALSE if negative else TRUE) else UNSURE
 
 
 def _missing(condition_type: str) -> Condition:
@@ -267,11 +297,11 @@ def _missing(condition_type: str) -> Condition:
 
 
 def _line(condition: Condition) -> str:
-    return f"* {condition.type}:{_indented(condition.message) if condition.message else f' {condition.reason}'}"
+    return f"* {condition.type}:{indented(condition.message) if condition.message else f' {condition.reason}'}"
 
 
-def _indented(message: str) -> str:
-    """A single line stays on its line; several, or a list, are nested one level deeper, every line with a bullet."""
+def indented(message: str) -> str:
+    """A message behind its colon: one line stays on its line; several, or a list, are nested a level deeper, each with a bullet."""
     lines = message.split("\n")
     if len(lines) == 1 and not _BULLET.search(message):
         return f" {message}"

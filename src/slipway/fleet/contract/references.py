@@ -71,7 +71,7 @@ class References:
             return await self._client.get(kind, reference.name, namespace)
         except NotFoundError:
             # Or the version that was asked for is served no more.
-            del self._kinds[reference.api_group, reference.kind]
+            self._kinds.pop((reference.api_group, reference.kind), None)
             raise
 
     async def find(self, reference: Reference, namespace: str, *, sure: bool = True) -> Manifest | None:
@@ -104,7 +104,7 @@ class References:
         return await self.read(reference, namespace)
 
     async def contract(self, reference: Reference) -> str:
-        """The version of the contract that objects of the kind fulfil: v1beta2 or v1beta1."""
+        """The contract that the kind fulfils, v1beta2 or v1beta1: it says where its fields are."""
         await self.kind(reference)
         return self._contracts[reference.api_group, reference.kind]
 
@@ -116,10 +116,10 @@ class References:
             crd = await self._client.get(CUSTOM_RESOURCE_DEFINITION, name)
             labels = crd["metadata"].get("labels") or {}
             version = contract_version(labels, name)
-            self._contracts[reference.api_group, reference.kind] = next(each for each in _CONTRACTS if labels.get(each)).rpartition("/")[2]
             spec = crd["spec"]
             known = Kind(reference.api_group, version, reference.kind, spec["names"]["plural"], spec.get("scope") != "Cluster")
             self._kinds[reference.api_group, reference.kind] = known
+            self._contracts[reference.api_group, reference.kind] = next(one for one in _CONTRACTS if labels.get(one)).rpartition("/")[2]
         if known not in self._watched and (known.group, known.kind) in self._watchable:
             self._watched.add(known)
             self._watch(known)

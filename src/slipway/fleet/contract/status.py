@@ -106,7 +106,7 @@ class Status:
 
     def _put(self, condition: Condition) -> None:
         condition.observed_generation = self._manifest["metadata"].get("generation", 0)
-        # That of a mirrored condition is the time of its original.
+        # That of a mirrored condition is when it changed where it came from.
         condition.last_transition_time = condition.last_transition_time or self._stamp
         self.fields["conditions"] = conditions.set_condition(conditions.of(self._manifest), condition, self._now)
 

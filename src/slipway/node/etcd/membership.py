@@ -17,7 +17,8 @@ from slipway.node import paths
 from slipway.node.etcd import pod as etcd
 from slipway.node.etcd import wal
 from slipway.node.health import diagnosis
-from slipway.workload.etcdclient import EtcdClient, EtcdError, EtcdMember
+from slipway.workload.etcdapi import EtcdError, EtcdMember
+from slipway.workload.etcdclient import EtcdClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

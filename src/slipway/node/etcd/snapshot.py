@@ -10,7 +10,7 @@ import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.workload.etcdclient import EtcdError
+from slipway.workload.etcdapi import EtcdError
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -26,7 +26,7 @@ from slipway.node.staticpods import patches, rootless
 from slipway.node.staticpods import pod as componentpod
 from slipway.node.upgrade import swap
 from slipway.workload import images
-from slipway.workload.etcdclient import EtcdError
+from slipway.workload.etcdapi import EtcdError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

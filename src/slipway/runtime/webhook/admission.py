@@ -57,14 +57,16 @@ class Validator(NamedTuple):
     kind: Kind
     validate: Callable[[AdmissionRequest], Verdict]
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
+    # Where there is one, requests for it come, with its own object, and others do not.
+    subresource: str = ""
 
     @property
     def path(self) -> str:
-        return f"/validate-{_slug(self.kind)}"
+        return f"/validate-{f'{self.subresource}-' if self.subresource else ''}{_slug(self.kind)}"
 
     @property
     def name(self) -> str:
-        return f"validation.{self.kind.kind.lower()}.{self.kind.group}"
+        return f"validation{f'-{self.subresource}' if self.subresource else ''}.{self.kind.kind.lower()}.{self.kind.group}"
 
 
 class Defaulter(NamedTuple):

@@ -122,7 +122,7 @@ class LastRemediationStatus(Type):
 
     machine: Annotated[str, length(1, 253), REQUIRED] = ""
     """The name of the Machine that was remediated."""
-    timestamp: Annotated[Time, REQUIRED] = ""
+    timestamp: Annotated[Time | None, REQUIRED] = None
     """When it was remediated."""
     retry_count: Annotated[Int32, REQUIRED] = 0
     """Which retry it was; 0 for the first try."""

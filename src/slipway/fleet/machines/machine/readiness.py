@@ -71,7 +71,7 @@ def ready(machine: Machine, told: Sequence[Manifest], now: datetime) -> Conditio
         READY_REASONS,
         negative=negative,
         ignored_if_missing=(names.HEALTH_CHECK_SUCCEEDED_CONDITION,),
-        lines=grouped,
+        reworded=grouped,
     )
 
 

@@ -115,7 +115,7 @@ class MachineDeploymentVariables(Type):
 class MachineDeploymentTopology(Type):
     """A MachineDeployment of a cluster that a ClusterClass describes."""
 
-    always_printed = frozenset({"class", "name"})
+    always_printed = frozenset({"class_", "name"})
 
     metadata: TemplateMeta = field(default_factory=TemplateMeta)
     """Labels and annotations that the objects get."""
@@ -159,7 +159,7 @@ class MachinePoolVariables(Type):
 class MachinePoolTopology(Type):
     """A MachinePool of a cluster that a ClusterClass describes."""
 
-    always_printed = frozenset({"class", "name"})
+    always_printed = frozenset({"class_", "name"})
 
     metadata: TemplateMeta = field(default_factory=TemplateMeta)
     """Labels and annotations that the objects get."""
@@ -197,7 +197,7 @@ class WorkersTopology(Type):
 class Topology(Type):
     """A cluster that a ClusterClass describes. Slipway refuses it: ClusterClass stays upstream's."""
 
-    always_printed = frozenset({"class", "version"})
+    always_printed = frozenset({"class_", "version"})
 
     class_: Annotated[str, length(1, 253), REQUIRED] = ""
     """The name of the class in the ClusterClass."""

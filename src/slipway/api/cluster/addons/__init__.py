@@ -1,0 +1,1 @@
+"""The group ``addons.cluster.x-k8s.io``."""

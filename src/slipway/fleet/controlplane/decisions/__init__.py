@@ -1,0 +1,1 @@
+"""What the planner decides with: rules about machines and etcd members, as functions of values."""

@@ -1,0 +1,1 @@
+"""What a KubeadmControlPlane tells of itself, as functions of what was seen."""

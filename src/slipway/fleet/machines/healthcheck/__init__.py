@@ -1,0 +1,1 @@
+"""MachineHealthChecks: which Machines are not well, and whether they may be remediated."""

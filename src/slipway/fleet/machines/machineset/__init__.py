@@ -1,0 +1,1 @@
+"""The MachineSet controller: as many Machines of one template as are wanted."""
