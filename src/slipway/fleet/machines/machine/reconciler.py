@@ -95,7 +95,7 @@ class MachineReconciler:
         self._client = client
         self._cache = cache
         self._clock = clock
-        watches.add_indices(cache)
+        watches.add_index(cache)
         watches.follow(workload, cache, enqueue)
         references = References(client, cache, watch=lambda kind: watch(watches.external(kind)), watchable=ANY)
         planes = References(client, cache, watch=lambda kind: watch(watches.control_planes(kind)), watchable=ANY)
