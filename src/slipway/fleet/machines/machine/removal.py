@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
+    from slipway.runtime.objects import Object
 
 # Drains and detaching take their time: they are looked at so often, however often the Machine changes.
 RETRY = 20.0
@@ -262,8 +263,8 @@ class Removal:
         return ready.get("status") != TRUE and deletion.is_powered_off(scope.observed.infrastructure.manifest)
 
     async def _rules(self, scope: Scope) -> list[Rule]:
-        found = await self._cache.list(MACHINE_DRAIN_RULE, scope.namespace)
-        return rules.for_machine([rules.parse(read(each, MachineDrainRule)) for each in found], scope.labels, scope.cluster_labels)
+        found = [_rule(each) for each in await self._cache.list(MACHINE_DRAIN_RULE, scope.namespace)]
+        return rules.for_machine(found, scope.labels, scope.cluster_labels)
 
     async def _delete_node(self, scope: Scope) -> Waiting | None:
         """Try until the time is over that the spec gives, from the first try on."""
@@ -313,3 +314,10 @@ class Removal:
     def _forget(self, scope: Scope) -> None:
         for step in (Step.DRAIN, Step.VOLUMES):
             self._next.pop((scope.uid, step), None)
+
+
+def _rule(found: Object) -> Rule:
+    try:
+        return rules.parse(read(found, MachineDrainRule))
+    except OperatorError as error:
+        return rules.unreadable(found.name, error.message)
