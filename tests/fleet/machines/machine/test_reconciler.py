@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, reference
 from fleet.machines.machine.machineworld import MachineWorld, said
+from fleet.world import preserving_crd
 
-from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET
+from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET, Kind
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import PatchType
 
@@ -212,3 +213,20 @@ async def test_the_node_of_an_old_revision_is_marked_and_its_machine_is_not_up_t
     assert said(await world.get("m"), "UpToDate") == ("False", "NotUpToDate", "* Version v1.35.4, v1.36.3 required")
     taint = {"key": "node.cluster.x-k8s.io/outdated-revision", "effect": "PreferNoSchedule"}
     assert taint in (await world.remote.get(NODE, "m"))["spec"]["taints"]
+
+
+async def test_a_provider_of_the_older_contract_is_understood(world: MachineWorld) -> None:
+    kind = Kind("infrastructure.cluster.x-k8s.io", "v1beta1", "OldMachine", "oldmachines")
+    crd = preserving_crd(kind)
+    crd["metadata"]["labels"] = {"cluster.x-k8s.io/v1beta1": "v1beta1"}
+    await world.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+    await world.cluster()
+    await world.machine("m", spec={"infrastructureRef": reference(kind, "m")})
+    await world.providers("m")
+    await world.client.create(kind, {"metadata": {"name": "m", "namespace": world.namespace}, "spec": {"providerID": "old://m"}})
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    await world.patch(kind, "m", {"status": {"ready": True, "conditions": [ready]}}, subresource="status")
+    await world.rest("m")
+    machine = await world.get("m")
+    assert machine["spec"]["providerID"] == "old://m"
+    assert said(machine, "InfrastructureReady") == ("True", "Ready", "")
