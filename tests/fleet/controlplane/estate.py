@@ -5,7 +5,7 @@ Hosts, bootstrap data and the Machine controller are played by hand: a host come
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -115,6 +115,15 @@ class Estate:
         await self.client.create(
             SECRET, {"metadata": {"name": "c-kubeconfig", "namespace": PLACE, "labels": labels}, "stringData": {"value": content}}
         )
+
+    async def machine(self, name: str, *, control_plane: bool, owners: Sequence[Manifest] = ()) -> None:
+        """A Machine that is not the control plane's."""
+        labels = {names.CLUSTER_NAME_LABEL: "c", **({names.CONTROL_PLANE_LABEL: ""} if control_plane else {})}
+        config = {"apiGroup": KUBEADM_CONFIG.group, "kind": KUBEADM_CONFIG.kind, "name": name}
+        infrastructure = {"apiGroup": TEST_MACHINE.group, "kind": TEST_MACHINE.kind, "name": name}
+        spec = {"clusterName": "c", "version": "v1.35.4", "bootstrap": {"configRef": config}, "infrastructureRef": infrastructure}
+        metadata = {"name": name, "namespace": PLACE, "labels": labels, "ownerReferences": list(owners)}
+        await self.client.create(MACHINE, {"metadata": metadata, "spec": spec})
 
     async def patch(self, kind: Kind, name: str, body: Manifest, *, status: bool = False) -> Manifest:
         return await self.client.patch(kind, name, PLACE, body, type=PatchType.MERGE, subresource="status" if status else "")
@@ -274,7 +283,9 @@ class Estate:
         return next(one for one in (await self.plane())["status"]["conditions"] if one["type"] == name)
 
 
-_NODE_INFO = dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion", "operatingSystem", "architecture"), "")
+_NODE_INFO = dict.fromkeys(
+    ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"), ""
+) | dict.fromkeys(("kubeProxyVersion", "operatingSystem", "architecture"), "")
 
 
 @asynccontextmanager
