@@ -177,8 +177,7 @@ async def test_the_only_machine_is_given_up_only_when_asked(world: Estate) -> No
 async def test_deletion_waits_for_workers_and_then_takes_all_at_once(world: Estate) -> None:
     await world.make()
     await world.play()
-    labels = {"cluster.x-k8s.io/cluster-name": "c"}
-    await world.client.create(MACHINE, {"metadata": {"name": "worker", "namespace": PLACE, "labels": labels}, "spec": {"clusterName": "c"}})
+    await world.machine("worker", control_plane=False)
     await world.client.delete(KUBEADM_CONTROL_PLANE, "cp", PLACE)
     await world.rest()
     deleting = await world.condition("Deleting")
@@ -206,7 +205,7 @@ async def test_what_changes_in_place_reaches_machines_and_clones(world: Estate) 
     for kind in (MACHINE, KUBEADM_CONFIG, TEST_MACHINE):
         assert (await world.client.get(kind, name, PLACE))["metadata"]["labels"]["rack"] == "7"
     assert (await world.client.get(MACHINE, name, PLACE))["spec"]["deletion"]["nodeDrainTimeoutSeconds"] == 9
-    await world.change(machineTemplate={"metadata": {"labels": None}})
+    await world.change(machineTemplate={"metadata": None})
     await world.rest()
     for kind in (MACHINE, KUBEADM_CONFIG, TEST_MACHINE):
         assert "rack" not in (await world.client.get(kind, name, PLACE))["metadata"]["labels"]
@@ -279,23 +278,16 @@ async def test_nothing_is_made_before_the_infrastructure_is_there(world: Estate)
 async def test_machines_of_somebody_else_are_not_mixed_with_ours(world: Estate) -> None:
     await world.make()
     await world.rest()
-    labels = {"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}
     cluster = await world.client.get(CLUSTER, "c", PLACE)
-    owner = owners.reference(cluster)
-    metadata = {"name": "other", "namespace": PLACE, "labels": labels, "ownerReferences": [owner]}
-    await world.client.create(MACHINE, {"metadata": metadata, "spec": {"clusterName": "c"}})
+    await world.machine("other", control_plane=True, owners=[owners.reference(cluster)])
     with pytest.raises(OperatorError, match="refusing to operate in mixed management mode: other"):
         await world.reconcile()
 
 
 async def test_a_machine_of_nobody_is_adopted(world: Estate) -> None:
     await world.make(replicas=1)
-    labels = {"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}
-    reference = {"apiGroup": KUBEADM_CONFIG.group, "kind": "KubeadmConfig", "name": "alone"}
-    infrastructure = {"apiGroup": TEST_MACHINE.group, "kind": "TestMachine", "name": "alone"}
-    spec = {"clusterName": "c", "version": "v1.35.4", "bootstrap": {"configRef": reference}, "infrastructureRef": infrastructure}
     await world.client.create(KUBEADM_CONFIG, {"metadata": {"name": "alone", "namespace": PLACE}, "spec": {"verbosity": 1}})
-    await world.client.create(MACHINE, {"metadata": {"name": "alone", "namespace": PLACE, "labels": labels}, "spec": spec})
+    await world.machine("alone", control_plane=True)
     for _ in range(3):
         await world.reconcile()
     assert owner_names(await world.client.get(MACHINE, "alone", PLACE)) == ["KubeadmControlPlane"]
@@ -323,3 +315,52 @@ async def test_the_secrets_of_a_person_are_not_owned(world: Estate) -> None:
     assert owner_names(await world.client.get(SECRET, "c-ca", PLACE)) == []
     assert owner_names(await world.client.get(SECRET, "c-kubeconfig", PLACE)) == []
     assert (await world.condition("CertificatesAvailable"))["status"] == "True"
+
+
+async def test_a_control_plane_with_an_external_etcd_is_repaired_too(world: Estate) -> None:
+    etcd = {"external": {"endpoints": ["https://10.0.0.9:2379"], "caFile": "/ca", "certFile": "/crt", "keyFile": "/key"}}
+    await world.make(config={"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256", "etcd": etcd}})
+    await world.reconcile()
+    await world.reconcile()
+    with pytest.raises(OperatorError, match="there is no Secret n/c-apiserver-etcd-client, n/c-etcd"):
+        await world.reconcile()
+    pair = clustercerts.generate(clustercerts.CA, "ECDSA-P256", 10, datetime.now(UTC))
+    data = {"tls.crt": pair.certificate.decode(), "tls.key": pair.key.decode()}
+    for name in ("c-etcd", "c-apiserver-etcd-client"):
+        await world.client.create(SECRET, {"metadata": {"name": name, "namespace": PLACE}, "stringData": data})
+    await world.play()
+    sick = (await world.names())[0]
+    await world.fall_ill(sick)
+    await world.play()
+    assert sick not in await world.names()
+    assert len(await world.machines()) == 3
+
+
+async def test_a_machine_that_a_person_deletes_gives_up_its_member_first(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    leader = world.etcd.leading
+    await world.client.delete(MACHINE, leader, PLACE)
+    await world.play()
+    assert leader not in world.etcd.members.values()
+    assert world.etcd.leading != leader
+    assert len(await world.machines()) == 3
+
+
+async def test_a_member_of_nobody_is_removed(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    world.etcd.join("ghost")
+    await world.play()
+    assert sorted(world.etcd.members.values()) == sorted(await world.names())
+
+
+async def test_a_kubeconfig_that_is_garbage_is_told_and_left(world: Estate) -> None:
+    await world.make(replicas=1)
+    await world.play()
+    await world.patch(SECRET, "c-kubeconfig", {"data": {"value": "Z2FyYmFnZQ=="}})
+    owner = owners.reference(await world.plane())
+    await world.patch(SECRET, "c-kubeconfig", {"metadata": {"ownerReferences": [owner]}})
+    with pytest.raises(OperatorError, match="kubeconfig"):
+        await world.reconcile()
+    assert (await world.client.get(SECRET, "c-kubeconfig", PLACE))["data"]["value"] == "Z2FyYmFnZQ=="

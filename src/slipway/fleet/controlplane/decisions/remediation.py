@@ -3,10 +3,10 @@
 A machine is remediated by deleting it; the control plane then lacks one, and makes it.  Before that, etcd must keep its quorum without
 the machine and one whole API must be left; a replacement that fails in its turn counts as a retry while it is young.
 
-Three things differ from Cluster API 1.14.  A remediation waits for the end of the one before; but where the replacement cannot come because
-of the second sick machine, that one is remediated too, under the same rules, or both would wait for ever.  With an etcd of somebody else's
-it never remediates an initialized control plane, since it finds no members to judge; here they are not asked for then.  And the only machine
-of a control plane may be remediated where an annotation asks for it: see :data:`SINGLE_ANNOTATION`.
+Three things differ from Cluster API 1.14.  A remediation waits for the end of the one before; but where the replacement cannot come
+because of the second sick machine, that one is remediated too, under the same rules, or both would wait for ever.  With an etcd of
+somebody else's it never remediates an initialized control plane, since it finds no members to judge; here they are not asked for then.
+And the only machine of a control plane may be remediated where an annotation asks for it: see :data:`SINGLE_ANNOTATION`.
 """
 
 from __future__ import annotations
