@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from slipway.api.cluster.bootstrap import config
 from slipway.api.cluster.bootstrap import v1beta1 as bootstrap_v1beta1
@@ -34,7 +37,7 @@ from slipway.api.cluster.kinds import (
     Kind,
 )
 from slipway.api.cluster.names import PROVIDER_LABEL
-from slipway.api.machinery.openapi import schema_of
+from slipway.api.machinery.openapi import schemas_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -382,6 +385,13 @@ def crd(definition: Definition) -> Manifest:
     }
 
 
+@cache
+def _schemas() -> dict[type[Type], bytes]:
+    """The schema of each type, as text: whoever gets one may change it."""
+    kinds = [version.type for definition in DEFINITIONS for version in definition.versions]
+    return {kind: msgspec.json.encode(schema) for kind, schema in zip(kinds, schemas_of(kinds), strict=True)}
+
+
 def _version(definition: Definition, version: Version) -> Manifest:
     subresources: Manifest = ({"scale": dict(_SCALE)} if definition.scale else {}) | ({"status": {}} if definition.status else {})
     out: Manifest = {
@@ -389,7 +399,7 @@ def _version(definition: Definition, version: Version) -> Manifest:
         "served": True,
         "storage": version.storage,
         "additionalPrinterColumns": [column.manifest() for column in version.columns],
-        "schema": {"openAPIV3Schema": schema_of(version.type)},
+        "schema": {"openAPIV3Schema": msgspec.json.decode(_schemas()[version.type])},
         "subresources": subresources,
     }
     return out | ({"deprecated": True} if version.deprecated else {})
