@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest_asyncio
-from fleet.world import MakeWorld, User, World, preserving_crd
+from fleet.world import MakeWorld, User, World, lean_crd, preserving_crd
 
-from slipway.api.cluster import crds
-from slipway.api.cluster.kinds import MACHINE_POOL
+from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL
 from slipway.embedded.server import EmbeddedServer
 from slipway.runtime import rbac
+
+# What the bootstrap provider works with.
+KINDS = (KUBEADM_CONFIG, KUBEADM_CONFIG_TEMPLATE, CLUSTER, MACHINE, KUBEADM_CONTROL_PLANE)
 
 
 @pytest_asyncio.fixture
@@ -27,7 +29,7 @@ async def make_world() -> AsyncIterator[MakeWorld]:
         async def make() -> World:
             world = await stack.enter_async_context(World(server.connection(), f"machines-{len(made)}", account))
             if not made:
-                await world.install_crds(*crds.crds(), preserving_crd(MACHINE_POOL))
+                await world.install_crds(*map(lean_crd, KINDS), preserving_crd(MACHINE_POOL))
             made.append(world)
             return world
 

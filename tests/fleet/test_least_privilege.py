@@ -14,7 +14,7 @@ from fleet.world import User, World, preserving_crd
 from support.ports import free_port
 from support.waiting import eventually
 
-from slipway.api.cluster import crds, kinds
+from slipway.api.cluster import kinds
 from slipway.api.cluster.conversion import convert
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_POOL, SECRET
 from slipway.embedded.server import EmbeddedServer
@@ -157,7 +157,7 @@ _NOT_HERE: dict[Use, str] = {
 async def test_without_its_role_it_may_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other test means something only if the server refuses."""
     async with EmbeddedServer() as server, AsyncClient(server.connection()) as admin, AsyncClient(server.connection(USER, ())) as client:
-        for crd in crds.crds():
+        for crd in DECLARED.crds:
             await admin.create(kinds.CUSTOM_RESOURCE_DEFINITION, crd)
         observer = _Observer(monkeypatch, client.connection)
         for kind in (SECRET, KUBEADM_CONFIG):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from support.waiting import eventually
 
+from slipway.api.cluster import crds
 from slipway.api.cluster.kinds import (
     CLUSTER,
     CLUSTER_ROLE,
@@ -53,6 +54,22 @@ KINDS = (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONFIG, SECRET)
 CLUSTER_NAME = "c"
 ENDPOINT = "10.0.0.1:6443"
 CA_PAIR = clustercerts.generate(clustercerts.CA, "ECDSA-P256", 10, datetime.now(UTC))
+
+
+def lean_crd(kind: Kind) -> Manifest:
+    """A CRD of ours with its stored version alone and without words: the same rules, and less for a server to read in each test."""
+    (definition,) = [definition for definition in crds.DEFINITIONS if definition.kind == kind]
+    crd = crds.crd(definition._replace(versions=[version for version in definition.versions if version.storage]))
+    wordless: Manifest = _without_words(crd)
+    return wordless
+
+
+def _without_words(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_words(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _without_words(value) for key, value in schema.items() if key != "description" or not isinstance(value, str)}
 
 
 def preserving_crd(kind: Kind) -> Manifest:

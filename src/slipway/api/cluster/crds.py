@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from slipway.api.cluster.addons import clusterresourceset
 from slipway.api.cluster.addons import v1beta1 as addons_v1beta1
@@ -38,7 +41,7 @@ from slipway.api.cluster.kinds import (
     Kind,
 )
 from slipway.api.cluster.names import PROVIDER_LABEL
-from slipway.api.machinery.openapi import schema_of
+from slipway.api.machinery.openapi import schemas_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -408,14 +411,22 @@ def crd(definition: Definition) -> Manifest:
     }
 
 
+@cache
+def _schemas() -> dict[type[Type], bytes]:
+    """The schema of each type, as text: whoever gets one may change it."""
+    kinds = [version.type for definition in DEFINITIONS for version in definition.versions]
+    return {kind: msgspec.json.encode(schema) for kind, schema in zip(kinds, schemas_of(kinds), strict=True)}
+
+
 def _version(definition: Definition, version: Version) -> Manifest:
-    subresources: Manifest = ({"scale": dict(_SCALE)} if definition.scale else {}) | ({"status": {}} if definition.status or version.status else {})
+    has_status = definition.status or version.status
+    subresources: Manifest = ({"scale": dict(_SCALE)} if definition.scale else {}) | ({"status": {}} if has_status else {})
     out: Manifest = {
         "name": version.name,
         "served": True,
         "storage": version.storage,
         "additionalPrinterColumns": [column.manifest() for column in version.columns],
-        "schema": {"openAPIV3Schema": schema_of(version.type)},
+        "schema": {"openAPIV3Schema": msgspec.json.decode(_schemas()[version.type])},
         "subresources": subresources,
     }
     return out | ({"deprecated": True} if version.deprecated else {})

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import inspect as types
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Schema = dict[str, Any]
 
@@ -85,6 +85,11 @@ def _given(**keywords: int | None) -> Schema:
 def schema_of(kind: type[msgspec.Struct]) -> Schema:
     """The schema of objects of a type."""
     return _of(types.type_info(kind))
+
+
+def schemas_of(kinds: Iterable[type[msgspec.Struct]]) -> list[Schema]:
+    """The schemas of several types; what they share is looked at once."""
+    return [_of(info) for info in types.multi_type_info(list(kinds))]
 
 
 def _of(info: types.Type) -> Schema:
