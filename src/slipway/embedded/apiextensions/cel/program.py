@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slipway.embedded.apiextensions.cel import library, nodes, values
 from slipway.embedded.apiextensions.cel.checker import Fault, checked, qualified
 from slipway.embedded.apiextensions.cel.library.operators import find, missing
-from slipway.embedded.apiextensions.cel.syntax import parsed
+from slipway.embedded.apiextensions.cel.library.strings import expression
+from slipway.embedded.apiextensions.cel.syntax import DEEPEST, parsed
 from slipway.embedded.apiextensions.cel.tokens import MalformedError
 from slipway.embedded.apiextensions.cel.values import ABSENT, NONE, CostError, EvaluationError, MapData, Maybe, no_such_overload
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     Step = Callable[["Run"], Any]
 
 LIST_COST, MAP_COST = 10, 30
+_LONGEST_LINE = 16384
 _ITERABLE = (*values.LISTS, *values.MAPS)
 
 
@@ -64,9 +66,15 @@ class Program(NamedTuple):
 def compiled(text: str, variables: Mapping[str, Type], fields: Fields) -> Program:
     """An expression that may read the variables, of the types given; EvaluationError where a constant of it has no value."""
     try:
-        node = parsed(text)
+        return _compiled(text, variables, fields)
     except MalformedError as fault:
         raise ExpressionError(_issue(text, Fault(fault.position, fault.message))) from None
+    except RecursionError:
+        raise ExpressionError(_issue(text, Fault(0, f"expression recursion limit exceeded: {DEEPEST}"))) from None
+
+
+def _compiled(text: str, variables: Mapping[str, Type], fields: Fields) -> Program:
+    node = parsed(text)
     found = checked(node, variables, fields)
     if found.faults:
         raise ExpressionError("\n".join(_issue(text, fault) for fault in sorted(found.faults, key=lambda fault: fault.position)))
@@ -80,6 +88,8 @@ def _issue(text: str, fault: Fault) -> str:
     before = text[: fault.position]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
     shown = text.split("\n")[line - 1].replace("\t", " ")
+    if len(shown) > _LONGEST_LINE:
+        return f"ERROR: <input>:{line}:{column + 1}: {fault.message}"
     marker = "".join("." if ord(character) < 128 else "\uff0e" for character in shown[:column]) + "^"
     return f"ERROR: <input>:{line}:{column + 1}: {fault.message}\n | {shown}\n | {marker}"
 
@@ -117,9 +127,11 @@ class _Compiler:
         return self.slots - 1
 
     def _ident(self, node: nodes.Ident, cost: int) -> Step:
-        slot = next((scope[node.name] for scope in reversed(self._scopes) if node.name in scope), None)
+        name = node.name.removeprefix(".")
+        scopes = self._scopes if name == node.name else self._scopes[:1]
+        slot = next((scope[name] for scope in reversed(scopes) if name in scope), None)
         if slot is None:
-            type_ = library.TYPES[node.name]
+            type_ = library.TYPES[name]
             return lambda run: type_
 
         def step(run: Run) -> Any:
@@ -129,7 +141,7 @@ class _Compiler:
         return step
 
     def _select(self, node: nodes.Select, *, inside: bool) -> Step:
-        operand, name = self.step(node.operand, inside=inside), node.name
+        operand, name = self.step(node.operand, inside=inside and not node.tests), node.name
         # An attribute that begins with something computed costs as much as one that begins with a variable.
         begin = 0 if inside or node.tests or _is_attribute(node.operand) else 1
         if node.tests:
@@ -167,6 +179,8 @@ class _Compiler:
             return _not_strictly_false(arguments[0])
         if node.function in ("or", "orValue"):
             return _otherwise(*arguments, unwraps=node.function == "orValue")
+        if node.function in ("find", "findAll") and isinstance(node.arguments[0], nodes.Literal):
+            expression(str(node.arguments[0].value))
         if node.function == "@in" and _constant(node.arguments[1]).is_there:
             # A look into a list that is written out is free.
             return _called(node, arguments, free=True)
@@ -238,7 +252,9 @@ class _Compiler:
             variables = run.variables
             variables[accumulator] = _tried(initial, run)
             if not isinstance(of, _ITERABLE):
-                raise EvaluationError(f"got 'types.{values.type_of(of).kind.title()}', expected iterable type")
+                kind = f"types.{values.type_of(of).kind.title()}"
+                told = f"got '{kind}', expected iterable type" if second is None else f"unsupported comprehension range type: {kind}"
+                raise EvaluationError(told)
             for index, item in enumerate(of):
                 if second is None:
                     variables[first] = item
@@ -321,7 +337,7 @@ def _called(node: nodes.Call, arguments: list[Step], *, free: bool = False) -> S
     overloads = node.overloads
     given = [*([node.target] if node.target is not None else []), *node.arguments]
     is_static = len(overloads) == 1 and not any(each.type is None or each.type.kind in ("dyn", "param") for each in given)
-    name = "" if node.function.startswith("_") or node.function in ("!_", "-_", "@in", "matches") else f": {node.function}"
+    function = node.function.removeprefix(".")
 
     def step(run: Run) -> Any:
         # All arguments are evaluated, and cost, before the first error is told.
@@ -337,7 +353,7 @@ def _called(node: nodes.Call, arguments: list[Step], *, free: bool = False) -> S
         try:
             if failure is not None:
                 raise failure
-            overload = overloads[0] if is_static else _fitting(overloads, found, name)
+            overload = overloads[0] if is_static else _fitting(overloads, found, function)
             result = overload.call(*found)
         except EvaluationError:
             run.charge(1)
@@ -349,11 +365,23 @@ def _called(node: nodes.Call, arguments: list[Step], *, free: bool = False) -> S
     return step
 
 
-def _fitting(overloads: list[Overload], given: list[Any], name: str) -> Overload:
+def _fitting(overloads: list[Overload], given: list[Any], function: str) -> Overload:
     for overload in overloads:
         if all(map(values.accepts, overload.arguments, given)):
             return overload
-    raise EvaluationError(f"no such overload{name}")
+    raise EvaluationError(f"no such overload{_signature(function, given)}")
+
+
+def _signature(function: str, given: list[Any]) -> str:
+    """What cel-go tells of a call that values do not fit: nothing of operators and of some functions that it takes for such."""
+    if function[0] in "_!-@" or function in _UNTOLD:
+        return ""
+    if function == "size":
+        return f": {function}"
+    return f": {function}({', '.join(values.type_name(each) for each in given)})"
+
+
+_UNTOLD = frozenset(("matches", "find", "findAll", "startsWith", "endsWith", "contains"))
 
 
 def _otherwise(optional: Step, other: Step, *, unwraps: bool) -> Step:
@@ -362,7 +390,7 @@ def _otherwise(optional: Step, other: Step, *, unwraps: bool) -> Step:
     def step(run: Run) -> Any:
         found = _told(optional(run))
         if not isinstance(found, Maybe):
-            raise no_such_overload()
+            return found
         if found.is_there:
             return found.value if unwraps else found
         return _told(other(run))
@@ -403,7 +431,7 @@ def _constant(node: Node) -> Maybe:
         case nodes.Call() if node.function in _CONVERSIONS and len(node.arguments) == 1:
             argument = _constant(node.arguments[0])
             if argument.is_there:
-                return Maybe(_fitting(node.overloads, [argument.value], "").call(argument.value), True)
+                return Maybe(_fitting(node.overloads, [argument.value], node.function).call(argument.value), True)
     return NONE
 
 
