@@ -73,8 +73,14 @@ def _compiled(pattern: str) -> _Expression:
     try:
         expression: _Expression = re2.compile(pattern, options)
     except re2.error as error:
-        raise PatternError(str(error)) from None
+        raise PatternError(reason(error)) from None
     return expression
+
+
+def reason(error: Exception) -> str:
+    """Why RE2 could not read a pattern, which it says in bytes."""
+    told = error.args[0] if error.args else ""
+    return told.decode(errors="replace") if isinstance(told, bytes) else str(told)
 
 
 def is_valid(format_: str, text: str) -> bool:

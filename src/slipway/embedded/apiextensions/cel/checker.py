@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.embedded.apiextensions import formats
 from slipway.embedded.apiextensions.cel import library, nodes, times, types
+from slipway.embedded.apiextensions.cel.library import formatting
 from slipway.embedded.apiextensions.cel.types import BOOL, DYN, ERROR, INT, Type
 from slipway.embedded.apiextensions.cel.values import EvaluationError, type_of_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from slipway.embedded.apiextensions.cel.nodes import Node
 
@@ -75,10 +77,28 @@ class _Checker:
         self._mixed = 0
         """How many calls of ``format`` are around: lists in them may have elements of several types."""
         self._literals: list[Fault] = []
+        self._aggregates: list[nodes.ListNode | nodes.MapNode] = []
 
     def all_faults(self) -> list[Fault]:
-        """Literals are looked at where everything else is right."""
-        return self.faults or self._literals
+        """Literals, and whether lists and maps are of one type, are looked at where everything else is right."""
+        return self.faults or [*self._literals, *(fault for each in self._aggregates for fault in self._mixtures(each))]
+
+    def _mixtures(self, node: nodes.ListNode | nodes.MapNode) -> Iterator[Fault]:
+        if isinstance(node, nodes.ListNode):
+            yield from itertools.islice(self._strays((each, index in node.optional) for index, each in enumerate(node.elements)), 1)
+        else:
+            yield from self._strays((key, False) for key, _, _ in node.entries)
+            yield from self._strays((value, optional) for _, value, optional in node.entries)
+
+    def _strays(self, parts: Iterable[tuple[Node, bool]]) -> Iterator[Fault]:
+        """The parts that are not of the first one's type."""
+        first: Type | None = None
+        for node, optional in parts:
+            found = types.substituted(_type(node), self.known, closed=True)
+            found = types.unwrapped(found)[0] if optional else found
+            first = first or found
+            if found != first:
+                yield Fault(node.position, f"expected type '{first}' but found '{found}'")
 
     def check(self, node: Node) -> Type:
         node.type = self._of(node)
@@ -117,12 +137,14 @@ class _Checker:
         return True
 
     def _ident(self, node: nodes.Ident) -> Type:
-        for depth, scope in enumerate(reversed(self._scopes)):
-            if node.name in scope:
-                if depth == len(self._scopes) - 1:
-                    self.names.add(node.name)
-                return scope[node.name]
-        found = library.TYPES.get(node.name)
+        name = node.name.removeprefix(".")
+        scopes = self._scopes if name == node.name else self._scopes[:1]
+        for depth, scope in enumerate(reversed(scopes)):
+            if name in scope:
+                if depth == len(scopes) - 1:
+                    self.names.add(name)
+                return scope[name]
+        found = library.TYPES.get(name)
         if found is not None:
             return types.type_of(found)
         self._fault(node, f"undeclared reference to '{node.name}' (in container '')")
@@ -174,14 +196,30 @@ class _Checker:
     def _check_literal(self, node: nodes.Call) -> None:
         """Patterns, durations and moments that are written out are read now."""
         reads = _LITERALS.get(node.function)
+        if node.function == "format":
+            self._check_format(node)
         if reads is None or not node.arguments or not isinstance(node.arguments[-1], nodes.Literal):
             return
         written = node.arguments[-1].value
         if isinstance(written, str) and not reads(written):
             self._literals.append(Fault(node.arguments[-1].position, f"invalid {node.function} argument"))
 
+    def _check_format(self, node: nodes.Call) -> None:
+        """A template that is written out is held against the types of its arguments, where these are listed."""
+        if not isinstance(node.target, nodes.Literal) or not isinstance(node.target.value, str):
+            return
+        arguments = node.arguments[0] if len(node.arguments) == 1 else None
+        if not isinstance(arguments, nodes.ListNode) or arguments.optional:
+            return
+        elements = arguments.elements
+        kinds = [types.substituted(_type(each), self.known, closed=True) for each in elements]
+        fault = formatting.problem(node.target.value, kinds)
+        if fault is not None:
+            position = node.position if fault.argument is None else elements[fault.argument].position
+            self._literals.append(Fault(position, fault.message))
+
     def _resolved(self, node: nodes.Call, name: str, target: Node | None) -> Type:
-        overloads = library.OVERLOADS.get(name)
+        overloads = library.OVERLOADS.get(name.removeprefix("."))
         if overloads is None:
             self._fault(node, f"undeclared reference to '{name}' (in container '')")
             return ERROR
@@ -214,15 +252,10 @@ class _Checker:
             self._fault(argument, f"expected type 'bool' but found '{_type(argument)}'")
         return ERROR if wrong else BOOL
 
-    def _joined(self, node: Node, before: Type | None, now: Type) -> Type:
+    def _joined(self, before: Type | None, now: Type) -> Type:
         if before is None:
             return now
-        if self._fits(before, now):
-            return types.general(before, now)
-        if self._mixed:
-            return DYN
-        self._fault(node, f"expected type '{before}' but found '{now}'")
-        return ERROR
+        return types.general(before, now) if self._fits(before, now) else DYN
 
     def _value(self, node: Node, *, optional: bool) -> Type:
         found = self.check(node)
@@ -236,16 +269,22 @@ class _Checker:
     def _list(self, node: nodes.ListNode) -> Type:
         element: Type | None = None
         for index, each in enumerate(node.elements):
-            element = self._joined(each, element, self._value(each, optional=index in node.optional))
+            element = self._joined(element, self._value(each, optional=index in node.optional))
+        self._note(node)
         return types.list_of(self._fresh() if element is None else element)
 
     def _map(self, node: nodes.MapNode) -> Type:
         key: Type | None = None
         value: Type | None = None
         for name, each, optional in node.entries:
-            key = self._joined(name, key, self.check(name))
-            value = self._joined(each, value, self._value(each, optional=optional))
+            key = self._joined(key, self.check(name))
+            value = self._joined(value, self._value(each, optional=optional))
+        self._note(node)
         return types.map_of(self._fresh() if key is None else key, self._fresh() if value is None else value)
+
+    def _note(self, node: nodes.ListNode | nodes.MapNode) -> None:
+        if not self._mixed:
+            self._aggregates.append(node)
 
     def _comprehension(self, node: nodes.Comprehension) -> Type:
         range_ = types.substituted(self.check(node.range), self.known)

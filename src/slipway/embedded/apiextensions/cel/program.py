@@ -10,40 +10,38 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slipway.embedded.apiextensions.cel import library, nodes, values
 from slipway.embedded.apiextensions.cel.checker import Fault, checked, qualified
 from slipway.embedded.apiextensions.cel.library.operators import find, missing
-from slipway.embedded.apiextensions.cel.syntax import parsed
+from slipway.embedded.apiextensions.cel.library.strings import expression
+from slipway.embedded.apiextensions.cel.steps import (
+    Run,
+    called,
+    conditional,
+    field,
+    fitting,
+    logical,
+    not_strictly_false,
+    otherwise,
+    told,
+    tried,
+)
+from slipway.embedded.apiextensions.cel.syntax import DEEPEST, parsed
 from slipway.embedded.apiextensions.cel.tokens import MalformedError
-from slipway.embedded.apiextensions.cel.values import ABSENT, NONE, CostError, EvaluationError, MapData, Maybe, no_such_overload
+from slipway.embedded.apiextensions.cel.values import ABSENT, NONE, EvaluationError, MapData, Maybe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from slipway.embedded.apiextensions.cel.checker import Fields
-    from slipway.embedded.apiextensions.cel.functions import Overload
     from slipway.embedded.apiextensions.cel.nodes import Node
+    from slipway.embedded.apiextensions.cel.steps import Step
     from slipway.embedded.apiextensions.cel.types import Type
 
-    Step = Callable[["Run"], Any]
-
 LIST_COST, MAP_COST = 10, 30
+_LONGEST_LINE = 16384
 _ITERABLE = (*values.LISTS, *values.MAPS)
 
 
 class ExpressionError(Exception):
     """An expression that does not compile; the text is that of cel-go's issues."""
-
-
-class Run:
-    """One evaluation: the values of variables, and what it has cost."""
-
-    __slots__ = ("cost", "limit", "variables")
-
-    def __init__(self, variables: list[Any], limit: int) -> None:
-        self.variables, self.limit, self.cost = variables, limit, 0
-
-    def charge(self, cost: int) -> None:
-        self.cost += cost
-        if self.cost > self.limit:
-            raise CostError
 
 
 class Program(NamedTuple):
@@ -64,9 +62,15 @@ class Program(NamedTuple):
 def compiled(text: str, variables: Mapping[str, Type], fields: Fields) -> Program:
     """An expression that may read the variables, of the types given; EvaluationError where a constant of it has no value."""
     try:
-        node = parsed(text)
+        return _compiled(text, variables, fields)
     except MalformedError as fault:
         raise ExpressionError(_issue(text, Fault(fault.position, fault.message))) from None
+    except RecursionError:
+        raise ExpressionError(_issue(text, Fault(0, f"expression recursion limit exceeded: {DEEPEST}"))) from None
+
+
+def _compiled(text: str, variables: Mapping[str, Type], fields: Fields) -> Program:
+    node = parsed(text)
     found = checked(node, variables, fields)
     if found.faults:
         raise ExpressionError("\n".join(_issue(text, fault) for fault in sorted(found.faults, key=lambda fault: fault.position)))
@@ -80,6 +84,8 @@ def _issue(text: str, fault: Fault) -> str:
     before = text[: fault.position]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
     shown = text.split("\n")[line - 1].replace("\t", " ")
+    if len(shown) > _LONGEST_LINE:
+        return f"ERROR: <input>:{line}:{column + 1}: {fault.message}"
     marker = "".join("." if ord(character) < 128 else "\uff0e" for character in shown[:column]) + "^"
     return f"ERROR: <input>:{line}:{column + 1}: {fault.message}\n | {shown}\n | {marker}"
 
@@ -117,9 +123,11 @@ class _Compiler:
         return self.slots - 1
 
     def _ident(self, node: nodes.Ident, cost: int) -> Step:
-        slot = next((scope[node.name] for scope in reversed(self._scopes) if node.name in scope), None)
+        name = node.name.removeprefix(".")
+        scopes = self._scopes if name == node.name else self._scopes[:1]
+        slot = next((scope[name] for scope in reversed(scopes) if name in scope), None)
         if slot is None:
-            type_ = library.TYPES[node.name]
+            type_ = library.TYPES[name]
             return lambda run: type_
 
         def step(run: Run) -> Any:
@@ -129,21 +137,21 @@ class _Compiler:
         return step
 
     def _select(self, node: nodes.Select, *, inside: bool) -> Step:
-        operand, name = self.step(node.operand, inside=inside), node.name
+        operand, name = self.step(node.operand, inside=inside and not node.tests), node.name
         # An attribute that begins with something computed costs as much as one that begins with a variable.
         begin = 0 if inside or node.tests or _is_attribute(node.operand) else 1
         if node.tests:
-            return lambda run: _field(_told(operand(run)), name).is_there
+            return lambda run: field(told(operand(run)), name).is_there
 
         def step(run: Run) -> Any:
-            of = _told(operand(run))
+            of = told(operand(run))
             if type(of) is MapData and not node.optional:
                 value = of.field(name)
                 run.cost += begin + 1
                 if value is not ABSENT:
                     return value
                 raise EvaluationError(f"no such key: {name}")
-            found = _field(of, name)
+            found = field(of, name)
             if node.optional or isinstance(of, Maybe):
                 run.cost += begin + found.is_there
                 return found
@@ -157,20 +165,22 @@ class _Compiler:
     def _call(self, node: nodes.Call, *, inside: bool) -> Step:
         if node.function == "_?_:_":
             condition, yes, no = node.arguments
-            return _conditional(self.step(condition), self.step(yes, inside=True), self.step(no, inside=True))
+            return conditional(self.step(condition), self.step(yes, inside=True), self.step(no, inside=True))
         if node.function in ("_[_]", "_[?_]"):
             return self._index(node, inside=inside)
         arguments = [self.step(each) for each in ([node.target, *node.arguments] if node.target is not None else node.arguments)]
         if node.function in ("_&&_", "_||_"):
-            return _logical(arguments, decisive=node.function == "_||_")
+            return logical(arguments, decisive=node.function == "_||_")
         if node.function == "@not_strictly_false":
-            return _not_strictly_false(arguments[0])
+            return not_strictly_false(arguments[0])
         if node.function in ("or", "orValue"):
-            return _otherwise(*arguments, unwraps=node.function == "orValue")
+            return otherwise(*arguments, unwraps=node.function == "orValue")
+        if node.function in ("find", "findAll") and isinstance(node.arguments[0], nodes.Literal):
+            expression(str(node.arguments[0].value))
         if node.function == "@in" and _constant(node.arguments[1]).is_there:
             # A look into a list that is written out is free.
-            return _called(node, arguments, free=True)
-        return _called(node, arguments)
+            return called(node, arguments, free=True)
+        return called(node, arguments)
 
     def _index(self, node: nodes.Call, *, inside: bool) -> Step:
         of, key = node.arguments
@@ -178,7 +188,7 @@ class _Compiler:
         operand, index = self.step(of, inside=inside), self.step(key, inside=_is_attribute(key))
 
         def step(run: Run) -> Any:
-            target, at = _told(operand(run)), _told(index(run))
+            target, at = told(operand(run)), told(index(run))
             found = find(target, at)
             if node.function == "_[?_]" or isinstance(target, Maybe):
                 run.cost += begin + found.is_there
@@ -195,7 +205,7 @@ class _Compiler:
         def step(run: Run) -> Any:
             found = []
             for index, element in enumerate(elements):
-                value = _told(element(run))
+                value = told(element(run))
                 if index not in optional:
                     found.append(value)
                 elif value.is_there:
@@ -211,7 +221,7 @@ class _Compiler:
         def step(run: Run) -> Any:
             made = values.Map()
             for key, value, optional in entries:
-                name, found = _told(key(run)), _told(value(run))
+                name, found = told(key(run)), told(value(run))
                 if not optional:
                     made.put(name, found)
                 elif found.is_there:
@@ -236,9 +246,11 @@ class _Compiler:
         def step(run: Run) -> Any:
             of = range_(run)
             variables = run.variables
-            variables[accumulator] = _tried(initial, run)
+            variables[accumulator] = tried(initial, run)
             if not isinstance(of, _ITERABLE):
-                raise EvaluationError(f"got 'types.{values.type_of(of).kind.title()}', expected iterable type")
+                kind = f"types.{values.type_of(of).kind.title()}"
+                message = f"got '{kind}', expected iterable type" if second is None else f"unsupported comprehension range type: {kind}"
+                raise EvaluationError(message)
             for index, item in enumerate(of):
                 if second is None:
                     variables[first] = item
@@ -246,128 +258,11 @@ class _Compiler:
                     variables[first], variables[second] = (index, item) if isinstance(of, values.LISTS) else (item, of.find(item).value)
                 if not condition(run):
                     break
-                variables[accumulator] = _tried(each, run)
+                variables[accumulator] = tried(each, run)
                 run.charge(0)
-            return _told(result(run))
+            return told(result(run))
 
         return step
-
-
-def _tried(step: Step, run: Run) -> Any:
-    """A value, or the error instead of one: a later element may make up for it."""
-    try:
-        return step(run)
-    except EvaluationError as error:
-        return error
-
-
-def _told(value: Any) -> Any:
-    if isinstance(value, EvaluationError):
-        raise value
-    return value
-
-
-def _field(of: Any, name: str) -> Maybe:
-    if isinstance(of, values.MapData):
-        return of.find(name)
-    if isinstance(of, Maybe):
-        return _field(of.value, name) if of.is_there else NONE
-    return find(of, name)
-
-
-def _logical(terms: list[Step], *, decisive: bool) -> Step:
-    """``&&`` and ``||``: one value decides, whatever errors the other terms are."""
-
-    def step(run: Run) -> Any:
-        failure: EvaluationError | None = None
-        for term in terms:
-            try:
-                value = term(run)
-            except EvaluationError as error:
-                value = error
-            if value is decisive:
-                return decisive
-            if value is not (not decisive) and failure is None:
-                failure = value if isinstance(value, EvaluationError) else no_such_overload()
-        if failure is not None:
-            raise failure
-        return not decisive
-
-    return step
-
-
-def _conditional(condition: Step, yes: Step, no: Step) -> Step:
-    def step(run: Run) -> Any:
-        value = condition(run)
-        if value is True:
-            return yes(run)
-        if value is False:
-            return no(run)
-        raise no_such_overload()
-
-    return step
-
-
-def _not_strictly_false(term: Step) -> Step:
-    def step(run: Run) -> bool:
-        run.charge(1)
-        return _tried(term, run) is not False
-
-    return step
-
-
-def _called(node: nodes.Call, arguments: list[Step], *, free: bool = False) -> Step:
-    """A call; where the types of its arguments leave more than one overload, the values decide on it."""
-    overloads = node.overloads
-    given = [*([node.target] if node.target is not None else []), *node.arguments]
-    is_static = len(overloads) == 1 and not any(each.type is None or each.type.kind in ("dyn", "param") for each in given)
-    name = "" if node.function.startswith("_") or node.function in ("!_", "-_", "@in", "matches") else f": {node.function}"
-
-    def step(run: Run) -> Any:
-        # All arguments are evaluated, and cost, before the first error is told.
-        found, failure = [], None
-        for argument in arguments:
-            try:
-                value = argument(run)
-            except EvaluationError as error:
-                value = error
-            if isinstance(value, EvaluationError):
-                failure = failure or value
-            found.append(value)
-        try:
-            if failure is not None:
-                raise failure
-            overload = overloads[0] if is_static else _fitting(overloads, found, name)
-            result = overload.call(*found)
-        except EvaluationError:
-            run.charge(1)
-            raise
-        if not free:
-            run.charge(1 if overload.cost is None else overload.cost(found, result))
-        return result
-
-    return step
-
-
-def _fitting(overloads: list[Overload], given: list[Any], name: str) -> Overload:
-    for overload in overloads:
-        if all(map(values.accepts, overload.arguments, given)):
-            return overload
-    raise EvaluationError(f"no such overload{name}")
-
-
-def _otherwise(optional: Step, other: Step, *, unwraps: bool) -> Step:
-    """``or`` and ``orValue``, which look at their argument only where they need it."""
-
-    def step(run: Run) -> Any:
-        found = _told(optional(run))
-        if not isinstance(found, Maybe):
-            raise no_such_overload()
-        if found.is_there:
-            return found.value if unwraps else found
-        return _told(other(run))
-
-    return step
 
 
 def _is_attribute(node: Node) -> bool:
@@ -403,7 +298,7 @@ def _constant(node: Node) -> Maybe:
         case nodes.Call() if node.function in _CONVERSIONS and len(node.arguments) == 1:
             argument = _constant(node.arguments[0])
             if argument.is_there:
-                return Maybe(_fitting(node.overloads, [argument.value], "").call(argument.value), True)
+                return Maybe(fitting(node.overloads, [argument.value], node.function).call(argument.value), True)
     return NONE
 
 

@@ -92,10 +92,10 @@ class Rule:
 class Found:
     """What was found so far in one object, and what there is left to spend."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: int) -> None:
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
-        self.budget = OBJECT_LIMIT
+        self.budget = budget
 
     @property
     def is_spent(self) -> bool:
@@ -298,8 +298,9 @@ class Rules:
         shape = Shape(schema, "selfType", is_resource=True)
         self.tree = RuleTree(schema, shape, shape.declared())
 
-    def validate(self, manifest: Manifest, old: Manifest | None) -> Found:
-        found = Found()
+    def validate(self, manifest: Manifest, old: Manifest | None, budget: int = OBJECT_LIMIT) -> Found:
+        """What the rules say; ``budget`` is what they may cost together."""
+        found = Found(budget)
         update = _CREATION if old is None else _Update((manifest, old))
         self.tree.validate(manifest, old, "", update, found)
         return found

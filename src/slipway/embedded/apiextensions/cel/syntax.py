@@ -163,7 +163,9 @@ class _Parser:
 
     def _primary(self) -> Node:
         token = self._take()
-        if token.kind == ".":
+        # A leading dot says that no variable of a loop is meant; messages repeat it.
+        dot = token.value if token.kind == "." else ""
+        if dot:
             token = self._take()
             if token.kind != "name":
                 raise MalformedError(token.position, f"Syntax error: mismatched input '{_shown(token)}' expecting IDENTIFIER")
@@ -173,8 +175,8 @@ class _Parser:
             if token.value in RESERVED:
                 raise MalformedError(token.position, f"reserved identifier: {token.value}")
             if opened := self._accept("("):
-                return macros.expanded(opened.position, token.value, None, self._arguments(")"))
-            return Ident(token.position, token.value)
+                return macros.expanded(opened.position, dot + token.value, None, self._arguments(")"))
+            return Ident(token.position, dot + token.value)
         if token.kind == "(":
             node = self.expression()
             self._expect(")")

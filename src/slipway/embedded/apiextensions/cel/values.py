@@ -145,6 +145,8 @@ class MapData:
         return ABSENT if shape is None or value is None else shape.value(value)
 
     def find(self, key: Any) -> Maybe:
+        if not isinstance(key, str):
+            raise no_such_overload()
         if self.shape.element is not None:
             return Maybe(self.shape.element.value(self.fields[key]), True) if key in self.fields else NONE
         found = self.field(key)
@@ -194,6 +196,9 @@ class Map:
 
 
 def _identity(key: Any) -> Any:
+    if isinstance(key, (list, *MAPS, ListData)):
+        # No key that makes sense; as in Go it is itself and nothing else.
+        return "itself", id(key)
     return ("bool", key) if isinstance(key, bool) else key
 
 
@@ -253,6 +258,12 @@ def type_of_literal(value: Any) -> Type:
     return _SIMPLE[type(value)]
 
 
+def type_name(value: Any) -> str:
+    """The type of a value as errors name it."""
+    kind = type_of(value).kind
+    return {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}.get(kind, kind)
+
+
 def accepts(wanted: Type, value: Any) -> bool:
     """Whether a value may be the argument of a function that wants a type."""
     return wanted.kind in ("dyn", "param") or type_of(value).kind == wanted.kind
@@ -269,10 +280,13 @@ def equal(one: Any, other: Any) -> bool:
         return bool(one == other)
     if is_number(one) and is_number(other):
         return bool(one == other)
-    if isinstance(one, MAPS):
+    if isinstance(one, (MapData, ListData)):
+        if not isinstance(other, MAPS if isinstance(one, MapData) else LISTS):
+            # Data of an object compares with its like alone, other than what an expression makes.
+            raise no_such_overload()
+        return one.equals(other)
+    if isinstance(one, Map):
         return isinstance(other, MAPS) and one.equals(other)
-    if isinstance(one, ListData):
-        return isinstance(other, LISTS) and one.equals(other)
     if isinstance(one, list):
         if isinstance(other, ListData):
             return other.equals(one)

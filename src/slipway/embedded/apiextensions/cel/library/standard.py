@@ -121,6 +121,11 @@ def _cut(number: float, *, is_signed: bool) -> int:
     return signed(int(number)) if is_signed else unsigned(int(number))
 
 
+def _no_duration(number: int) -> Duration:
+    """cel-go declares it, and has no such conversion."""
+    raise EvaluationError("type conversion error from 'int' to 'google.protobuf.Duration'")
+
+
 def _moment(text: str) -> Timestamp:
     if "T" not in text:
         raise ValueError(text)
@@ -159,7 +164,7 @@ _add("double", [INT], DOUBLE, float)
 _add("double", [STRING], DOUBLE, lambda text: _converted(text, "double", _double))
 _add("double", [UINT], DOUBLE, float)
 _add("duration", [DURATION], DURATION, lambda value: value)
-_add("duration", [INT], DURATION, Duration)
+_add("duration", [INT], DURATION, _no_duration)
 _add("duration", [STRING], DURATION, lambda text: _converted(text, "google.protobuf.Duration", times.duration))
 _add("int", [INT], INT, lambda value: value)
 _add("int", [DOUBLE], INT, lambda value: _cut(value, is_signed=True))
