@@ -57,7 +57,8 @@ CACHED = (KUBEADM_CONTROL_PLANE, MACHINE, CLUSTER, KUBEADM_CONFIG, SECRET, MACHI
 
 
 class Estate:
-    def __init__(self, management: AsyncClient, workload: AsyncClient) -> None:
+    def __init__(self, server: EmbeddedServer, management: AsyncClient, workload: AsyncClient) -> None:
+        self._server = server
         self.client = management
         self.workload = workload
         self.etcd = Etcd()
@@ -66,6 +67,10 @@ class Estate:
         self.events = EventRecorder(management, "test")
         self.reconciler = self.restarted()
         self.most_machines = 0
+        self.versions: list[str] = []
+        """The versions that the control plane has had."""
+        self.fresh_every_time = False
+        """Whether the controller is started anew for every reconcile."""
 
     def restarted(self) -> KubeadmControlPlaneReconciler:
         """The controller as it is after a new start, with nothing in its memory."""
@@ -149,7 +154,15 @@ class Estate:
             self.etcd.leader = next(number for number, node in self.etcd.members.items() if node not in self.etcd.dead)
         for pod in static_pods(name):
             await self.workload.delete(POD, pod["metadata"]["name"], "kube-system")
+        await self.remediate(name)
+
+    async def remediate(self, name: str) -> None:
+        """A health check gives a Machine up, and leaves it to its owner."""
         await self._tell(name, [condition("HealthCheckSucceeded", "False"), condition("OwnerRemediated", "False", "WaitingForRemediation")])
+
+    async def forget_workload(self) -> None:
+        """What a new etcd knows: nothing."""
+        await self.workload.delete(CONFIG_MAP, "kubeadm-config", "kube-system")
 
     async def drain(self, name: str) -> None:
         """A Machine that goes waits for nothing but the hooks of others."""
@@ -178,9 +191,14 @@ class Estate:
     async def reconcile(self) -> Result:
         """One reconcile, with everything in the cache that the API server has."""
         await self.settle()
+        if self.fresh_every_time:
+            self.restarted()
         result = await self.reconciler.reconcile(Request(PLACE, "cp"))
-        machines = await self.machines()
-        self.most_machines = max(self.most_machines, len(machines))
+        self.most_machines = max(self.most_machines, len(await self.machines()))
+        found = await self.client.find(KUBEADM_CONTROL_PLANE, "cp", PLACE)
+        version = found["spec"]["version"] if found is not None else ""
+        if version and version not in self.versions:
+            self.versions.append(version)
         return result
 
     async def rest(self, times: int = 6) -> None:
@@ -188,7 +206,7 @@ class Estate:
         seen = None
         for _ in range(times):
             await self.reconcile()
-            now = [await self._versions(kind) for kind in CACHED]
+            now = [self._versions(kind) for kind in CACHED]
             if now == seen:
                 return
             seen = now
@@ -220,18 +238,18 @@ class Estate:
             return True
         return False
 
-    async def _versions(self, kind: Kind) -> dict[str, str]:
-        labels = names.CLUSTER_NAME_LABEL if kind is SECRET else ""
-        found = await self.client.list(kind, PLACE, labels=labels)
-        return {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in found}
+    def _versions(self, kind: Kind) -> dict[str, str]:
+        """What the server has, without asking it: that is done more often than anything else here."""
+        bucket = self._server.core.store.bucket(f"{kind.plural}.{kind.group}" if kind.group else kind.plural)
+        found = [stored for stored in bucket.within(PLACE) if kind is not SECRET or names.CLUSTER_NAME_LABEL in stored.labels]
+        return {stored.name: str(stored.version) for stored in found}
 
     async def settle(self) -> None:
         for kind in (*CACHED, TEST_MACHINE, TEST_MACHINE_TEMPLATE):
-            wanted = await self._versions(kind)
 
-            async def caught_up(kind: Kind = kind, wanted: dict[str, str] = wanted) -> bool:
+            async def caught_up(kind: Kind = kind) -> bool:
                 known = {found.name: found.metadata.resource_version for found in await self.cache.list(kind, PLACE)}
-                return known == wanted
+                return known == self._versions(kind)
 
             await eventually(caught_up, f"the cache has all {kind.plural}")
         if await self.initialized():
@@ -256,7 +274,20 @@ class Estate:
         return next(one for one in (await self.plane())["status"]["conditions"] if one["type"] == name)
 
 
-_NODE_INFO = dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion", "operatingSystem", "architecture"), "")
+_NODE_INFO = dict.fromkeys(
+    (
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
+    ),
+    "",
+)
 
 
 @asynccontextmanager
@@ -273,10 +304,8 @@ async def estate() -> AsyncIterator[Estate]:
         missing = [crd for crd in preserving if crd["metadata"]["name"] not in known]
         for crd in (*own.crds(), *missing, *crds()):
             await client.create(CUSTOM_RESOURCE_DEFINITION, crd)
-        made = Estate(client, inside)
+        made = Estate(management, client, inside)
         try:
             yield made
         finally:
             await made.close()
-
-

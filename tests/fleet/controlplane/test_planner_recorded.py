@@ -36,6 +36,8 @@ NOBODY_LEFT = (
 ON_PURPOSE: dict[str, dict[str, Any]] = {
     # Upstream looks for members of etcd, finds none, and defers for ever.
     "remediate, external etcd": {"step": "remediate", "machine": "a", "retries": 0},
+    # Upstream waits for the replacement of one, which waits for the other: for ever.
+    "remediate, one is in progress": {"step": "remediate", "machine": "a", "retries": 0, "leader": "node-b"},
     # Upstream makes a Machine that is told to join, and nobody is there.
     "initialized, and no Machine left": {"step": "wait", "seconds": 30.0, "blocked": [NOBODY_LEFT], "problems": []},
 }

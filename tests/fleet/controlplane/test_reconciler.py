@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from fleet.controlplane.estate import PLACE, Estate, estate
-from fleet.infrastructure import TEST_MACHINE
+from fleet.infrastructure import TEST_MACHINE, TEST_MACHINE_TEMPLATE
 
-from slipway.api.cluster.kinds import KUBEADM_CONFIG, SECRET
+from slipway.api.cluster.kinds import CLUSTER, CONFIG_MAP, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, SECRET
+from slipway.api.machinery.errors import OperatorError
+from slipway.fleet import certificates as clustercerts
+from slipway.runtime import owners
+from slipway.runtime.objects import Request
 
 pytestmark = pytest.mark.asyncio
+
+IN_PROGRESS = "controlplane.cluster.x-k8s.io/remediation-in-progress"
+FOR = "controlplane.cluster.x-k8s.io/remediation-for"
+SINGLE = "slipway.io/remediate-single-control-plane"
 
 
 @pytest_asyncio.fixture
@@ -49,3 +58,268 @@ async def test_grows_to_its_replicas_one_by_one(world: Estate) -> None:
     assert status["initialization"] == {"controlPlaneInitialized": True}
     assert (status["replicas"], status["upToDateReplicas"], status["version"]) == (3, 3, "v1.35.4")
     assert (await world.condition("Available"))["status"] == "True"
+
+
+async def test_a_new_version_rolls_every_machine_and_never_has_too_few(world: Estate) -> None:
+    await world.make(version="v1.34.10")
+    await world.play()
+    before = set(await world.names())
+    await world.change(version="v1.35.4")
+    await world.play()
+    after = await world.machines()
+    assert len(after) == 3
+    assert not before & {machine["metadata"]["name"] for machine in after}
+    assert {machine["spec"]["version"] for machine in after} == {"v1.35.4"}
+    assert world.most_machines == 4
+    assert (await world.condition("RollingOut"))["status"] == "False"
+    assert sorted(world.etcd.members.values()) == sorted(await world.names())
+
+
+async def test_without_surge_a_machine_goes_before_the_next_comes(world: Estate) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}
+    await world.make(version="v1.34.10", rollout={"strategy": strategy})
+    await world.play()
+    await world.change(version="v1.35.4")
+    await world.play()
+    assert world.most_machines == 3
+    assert {machine["spec"]["version"] for machine in await world.machines()} == {"v1.35.4"}
+
+
+async def test_a_rollout_tells_kubeadm_the_new_version_first(world: Estate) -> None:
+    await world.make(version="v1.34.10", replicas=1)
+    await world.play()
+    await world.change(version="v1.35.4")
+    await world.rest()
+    assert len(await world.machines()) == 2
+    found = await world.workload.get(CONFIG_MAP, "kubeadm-config", "kube-system")
+    assert "kubernetesVersion: v1.35.4" in found["data"]["ClusterConfiguration"]
+
+
+async def test_shrinks_to_its_replicas(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    await world.change(replicas=1)
+    await world.play()
+    assert await world.names() == list(world.etcd.members.values())
+    assert len(await world.machines()) == 1
+    assert (await world.condition("ScalingDown"))["status"] == "False"
+
+
+async def test_a_dead_machine_is_replaced(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    sick = world.etcd.leading
+    await world.fall_ill(sick)
+    await world.play()
+    assert sick not in await world.names()
+    assert len(await world.machines()) == 3
+    plane = await world.plane()
+    assert plane["status"]["lastRemediation"]["machine"] == sick
+    assert IN_PROGRESS not in (plane["metadata"].get("annotations") or {})
+    replacement = [machine for machine in await world.machines() if FOR in machine["metadata"]["annotations"]]
+    assert len(replacement) == 1
+
+
+async def test_two_dead_of_five_are_replaced_one_after_the_other(world: Estate) -> None:
+    await world.make(replicas=5)
+    await world.play()
+    dead = (await world.names())[:2]
+    for name in dead:
+        await world.fall_ill(name)
+    await world.play()
+    assert not set(dead) & set(await world.names())
+    assert len(await world.machines()) == 5
+
+
+async def test_two_dead_of_three_are_left_alone_with_a_sentence(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    for name in (await world.names())[:2]:
+        await world.fall_ill(name)
+    await world.rest()
+    machines = await world.machines()
+    assert not any(machine["metadata"].get("deletionTimestamp") for machine in machines)
+    told = [one for machine in machines for one in machine["status"]["conditions"] if one["type"] == "OwnerRemediated"]
+    # etcd cannot be asked about its members without a quorum.
+    assert {(one["reason"], one["message"]) for one in told} >= {
+        ("RemediationDeferred", "Failed to check etcd cluster health before remediation")
+    }
+
+
+async def test_the_only_machine_is_given_up_only_when_asked(world: Estate) -> None:
+    await world.make(replicas=1)
+    await world.play()
+    (only,) = await world.names()
+    await world.remediate(only)
+    await world.rest()
+    (machine,) = await world.machines()
+    assert machine["metadata"].get("deletionTimestamp") is None
+    await world.patch(KUBEADM_CONTROL_PLANE, "cp", {"metadata": {"annotations": {SINGLE: "true"}}})
+    await world.rest()
+    await world.drain(only)
+    await world.rest()
+    world.etcd.members.clear()
+    world.etcd.leader = 0
+    await world.take_down(only)
+    await world.forget_workload()
+    await world.rest()
+    # Everybody takes the next one for the first one.
+    (new,) = await world.machines()
+    assert not await world.initialized()
+    cluster = await world.client.get(CLUSTER, "c", PLACE)
+    assert [one["status"] for one in cluster["status"]["conditions"]] == ["False"]
+    config = await world.client.get(KUBEADM_CONFIG, new["metadata"]["name"], PLACE)
+    assert "joinConfiguration" not in config["spec"]
+    await world.play()
+    assert await world.initialized()
+
+
+async def test_deletion_waits_for_workers_and_then_takes_all_at_once(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    labels = {"cluster.x-k8s.io/cluster-name": "c"}
+    await world.client.create(MACHINE, {"metadata": {"name": "worker", "namespace": PLACE, "labels": labels}, "spec": {"clusterName": "c"}})
+    await world.client.delete(KUBEADM_CONTROL_PLANE, "cp", PLACE)
+    await world.rest()
+    deleting = await world.condition("Deleting")
+    assert deleting["reason"] == "WaitingForWorkersDeletion"
+    assert deleting["message"].endswith("* Machines: worker")
+    await world.client.delete(MACHINE, "worker", PLACE)
+    await world.rest()
+    machines = await world.machines()
+    assert all(machine["metadata"].get("deletionTimestamp") for machine in machines)
+    for machine in machines:
+        await world.take_down(machine["metadata"]["name"])
+    await world.rest()
+    assert await world.client.find(KUBEADM_CONTROL_PLANE, "cp", PLACE) is None
+
+
+async def test_what_changes_in_place_reaches_machines_and_clones(world: Estate) -> None:
+    await world.make(replicas=1)
+    await world.play()
+    (name,) = await world.names()
+    template = (await world.plane())["spec"]["machineTemplate"]
+    changed = {"metadata": {"labels": {"rack": "7"}}, "spec": {**template["spec"], "deletion": {"nodeDrainTimeoutSeconds": 9}}}
+    await world.change(machineTemplate=changed)
+    await world.rest()
+    assert await world.names() == [name]
+    for kind in (MACHINE, KUBEADM_CONFIG, TEST_MACHINE):
+        assert (await world.client.get(kind, name, PLACE))["metadata"]["labels"]["rack"] == "7"
+    assert (await world.client.get(MACHINE, name, PLACE))["spec"]["deletion"]["nodeDrainTimeoutSeconds"] == 9
+    await world.change(machineTemplate={"metadata": {"labels": None}})
+    await world.rest()
+    for kind in (MACHINE, KUBEADM_CONFIG, TEST_MACHINE):
+        assert "rack" not in (await world.client.get(kind, name, PLACE))["metadata"]["labels"]
+
+
+async def test_a_controller_that_is_new_at_every_step_comes_to_the_same_end(world: Estate) -> None:
+    await world.make(version="v1.34.10")
+    world.fresh_every_time = True
+    await world.play()
+    await world.change(version="v1.35.4")
+    await world.play()
+    assert {machine["spec"]["version"] for machine in await world.machines()} == {"v1.35.4"}
+    assert len(await world.client.list(TEST_MACHINE, PLACE)) == len(await world.client.list(KUBEADM_CONFIG, PLACE)) == 3
+
+
+async def test_at_rest_nothing_is_written(world: Estate) -> None:
+    await world.make()
+    await world.play()
+    verbs: list[str] = []
+    world.client.on_request = lambda verb, status, seconds: verbs.append(verb)
+    await world.settle()
+    verbs.clear()
+    await world.reconciler.reconcile(Request(PLACE, "cp"))
+    assert not {"patch", "update", "create", "delete"} & set(verbs)
+    # One look at the CA of etcd.
+    assert verbs.count("get") <= 1
+
+
+async def test_an_upgrade_over_two_minor_versions_goes_step_by_step(world: Estate) -> None:
+    await world.make(version="v1.33.13", replicas=1)
+    await world.play()
+    told = {"slipway.io/multi-step-upgrade": "true", "slipway.io/upgrade-target": "v1.35.4"}
+    await world.patch(KUBEADM_CONTROL_PLANE, "cp", {"metadata": {"annotations": told}})
+    seen = []
+    for _ in range(3):
+        await world.play()
+        seen += [machine["spec"]["version"] for machine in await world.machines()]
+    assert world.versions == ["v1.33.13", "v1.34.10", "v1.35.4"]
+    assert seen[-1] == "v1.35.4"
+    assert "slipway.io/upgrade-target" not in (await world.plane())["metadata"]["annotations"]
+
+
+async def test_a_missing_template_is_told(world: Estate) -> None:
+    await world.make()
+    await world.client.delete(TEST_MACHINE_TEMPLATE, "t", PLACE)
+    await world.reconcile()
+    await world.reconcile()
+    with pytest.raises(OperatorError, match="there is no TestMachineTemplate n/t"):
+        await world.reconcile()
+    condition = await world.condition("ScalingUp")
+    assert condition["message"] == "Scaling up from 0 to 3 replicas is blocked because:\n* TestMachineTemplate does not exist"
+
+
+async def test_a_paused_control_plane_is_left_alone(world: Estate) -> None:
+    await world.make()
+    await world.patch(CLUSTER, "c", {"spec": {"paused": True}})
+    await world.rest()
+    assert await world.machines() == []
+    assert (await world.condition("Paused"))["status"] == "True"
+
+
+async def test_nothing_is_made_before_the_infrastructure_is_there(world: Estate) -> None:
+    await world.make()
+    await world.patch(CLUSTER, "c", {"status": {"initialization": {"infrastructureProvisioned": False}}}, status=True)
+    await world.rest()
+    assert await world.machines() == []
+    assert (await world.condition("EtcdClusterHealthy"))["message"] == "Waiting for Cluster status.infrastructureReady to be true"
+
+
+async def test_machines_of_somebody_else_are_not_mixed_with_ours(world: Estate) -> None:
+    await world.make()
+    await world.rest()
+    labels = {"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}
+    cluster = await world.client.get(CLUSTER, "c", PLACE)
+    owner = owners.reference(cluster)
+    metadata = {"name": "other", "namespace": PLACE, "labels": labels, "ownerReferences": [owner]}
+    await world.client.create(MACHINE, {"metadata": metadata, "spec": {"clusterName": "c"}})
+    with pytest.raises(OperatorError, match="refusing to operate in mixed management mode: other"):
+        await world.reconcile()
+
+
+async def test_a_machine_of_nobody_is_adopted(world: Estate) -> None:
+    await world.make(replicas=1)
+    labels = {"cluster.x-k8s.io/cluster-name": "c", "cluster.x-k8s.io/control-plane": ""}
+    reference = {"apiGroup": KUBEADM_CONFIG.group, "kind": "KubeadmConfig", "name": "alone"}
+    infrastructure = {"apiGroup": TEST_MACHINE.group, "kind": "TestMachine", "name": "alone"}
+    spec = {"clusterName": "c", "version": "v1.35.4", "bootstrap": {"configRef": reference}, "infrastructureRef": infrastructure}
+    await world.client.create(KUBEADM_CONFIG, {"metadata": {"name": "alone", "namespace": PLACE}, "spec": {"verbosity": 1}})
+    await world.client.create(MACHINE, {"metadata": {"name": "alone", "namespace": PLACE, "labels": labels}, "spec": spec})
+    for _ in range(3):
+        await world.reconcile()
+    assert owner_names(await world.client.get(MACHINE, "alone", PLACE)) == ["KubeadmControlPlane"]
+
+
+async def test_certificates_that_are_lost_are_not_made_anew(world: Estate) -> None:
+    await world.make(replicas=1)
+    await world.play()
+    await world.client.delete(SECRET, "c-ca", PLACE)
+    await world.change(replicas=3)
+    await world.rest()
+    assert await world.client.find(SECRET, "c-ca", PLACE) is None
+    condition = await world.condition("CertificatesAvailable")
+    assert condition["message"] == "Cluster certificate for ca is not available, please check cluster certificate secrets"
+    assert len(await world.machines()) == 1
+    assert "cluster certificates are missing" in (await world.condition("ScalingUp"))["message"]
+
+
+async def test_the_secrets_of_a_person_are_not_owned(world: Estate) -> None:
+    await world.make()
+    pair = clustercerts.generate(clustercerts.CA, "ECDSA-P256", 10, datetime.now(UTC))
+    data = {"tls.crt": pair.certificate.decode(), "tls.key": pair.key.decode()}
+    await world.client.create(SECRET, {"metadata": {"name": "c-ca", "namespace": PLACE}, "type": "Opaque", "stringData": data})
+    await world.rest()
+    assert owner_names(await world.client.get(SECRET, "c-ca", PLACE)) == []
+    assert owner_names(await world.client.get(SECRET, "c-kubeconfig", PLACE)) == []
+    assert (await world.condition("CertificatesAvailable"))["status"] == "True"

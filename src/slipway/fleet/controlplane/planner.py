@@ -103,10 +103,9 @@ def next_step(plane: ControlPlane, choose: Choose = random.choice) -> Plan:
 
 def _towards_replicas(plane: ControlPlane, choose: Choose) -> Step:
     count, outdated = len(plane.machines), plane.outdated
-    most = plane.replicas + (plane.max_surge if outdated else 0)
     if not count:
         return _first(plane, choose) if plane.replicas else Nothing()
-    if count < most:
+    if count < plane.most:
         blocked = preflight(plane)
         return ScaleUp(choice.for_new_machine(plane, choose)) if blocked is None else _wait(blocked)
     if count == plane.replicas and not outdated:

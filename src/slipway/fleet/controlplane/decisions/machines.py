@@ -172,6 +172,11 @@ class ControlPlane(NamedTuple):
         return [machine for machine in self.machines if not machine.up_to_date and not machine.deleting]
 
     @property
+    def most(self) -> int:
+        """How many there may be at a time."""
+        return self.replicas + (self.max_surge if self.outdated else 0)
+
+    @property
     def leader(self) -> Member | None:
         return next((member for member in self.members if member.leader), None)
 

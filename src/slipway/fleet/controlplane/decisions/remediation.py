@@ -3,9 +3,10 @@
 A machine is remediated by deleting it; the control plane then lacks one, and makes it.  Before that, etcd must keep its quorum without
 the machine and one whole API must be left; a replacement that fails in its turn counts as a retry while it is young.
 
-Two things differ from Cluster API 1.14.  With an etcd of somebody else's it never remediates an initialized control plane, since it finds
-no members to judge; here the members are not asked for then.  And the only machine of a control plane may be remediated where the
-annotation ``slipway.io/remediate-single-control-plane: "true"`` asks for it: see :data:`SINGLE_ANNOTATION`.
+Three things differ from Cluster API 1.14.  A remediation waits for the end of the one before; but where the replacement cannot come because
+of the second sick machine, that one is remediated too, under the same rules, or both would wait for ever.  With an etcd of somebody else's
+it never remediates an initialized control plane, since it finds no members to judge; here they are not asked for then.  And the only machine
+of a control plane may be remediated where an annotation asks for it: see :data:`SINGLE_ANNOTATION`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.machinery.duration import Duration
 from slipway.fleet.controlplane.decisions import choice
 from slipway.fleet.controlplane.decisions.machines import Remediation
+from slipway.fleet.controlplane.decisions.preflight import preflight
 from slipway.fleet.controlplane.decisions.quorum import etcd_survives, one_api_survives
 
 if TYPE_CHECKING:
@@ -59,18 +61,26 @@ def judge(plane: ControlPlane) -> Verdict | None:
     if not waiting:
         return None
     machine = choice.worst(waiting, manages_etcd=plane.manages_etcd)
-    if plane.in_progress is not None:
-        # Whoever wrote it down may have been killed before the deletion.
-        machine = next((one for one in waiting if one.name == plane.in_progress.machine and not one.deleting), machine)
-        if machine.name != plane.in_progress.machine:
-            return None
-    if machine.deleting:
+    begun = plane.in_progress
+    if begun is not None and any(one.name == begun.machine and not one.deleting for one in waiting):
+        # Whoever wrote it down was killed before the deletion.
+        return Verdict(begun.machine, DELETING, "Machine is deleting", begun, "")
+    if machine.deleting or (begun is not None and _will_be_replaced(plane)):
         return None
-    started, refused = (plane.in_progress, None) if plane.in_progress is not None else retry(plane, machine)
+    started, refused = retry(plane, machine)
     if refused is not None:
         return refused
     refused = _unsafe(plane, machine) if plane.initialized else None
     return refused or Verdict(machine.name, DELETING, "Machine is deleting", started, "")
+
+
+def _will_be_replaced(plane: ControlPlane) -> bool:
+    """Whether a machine that is gone will be followed by another.
+
+    None comes where people want fewer by now, or where it cannot because of another sick machine, which would wait for it in its turn.
+    """
+    blocked = preflight(plane)
+    return len(plane.machines) < plane.most and (blocked is None or not (blocked.components or blocked.etcd))
 
 
 def not_replaced_yet(started: Remediation | None, machines: Sequence[Machine]) -> Remediation | None:
