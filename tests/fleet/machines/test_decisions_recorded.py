@@ -22,8 +22,8 @@ from slipway.fleet.contract.status import Status, deprecated_summary
 from slipway.fleet.machines.deployment import desired as desired_sets
 from slipway.fleet.machines.deployment import planner
 from slipway.fleet.machines.deployment import status as deployment_status
-from slipway.fleet.machines.deployment.limits import fenceposts, scaled
 from slipway.fleet.machines.deployment.matching import difference, find
+from slipway.fleet.machines.limits import fenceposts, scaled
 from slipway.fleet.machines.machineset import desired as desired_machines
 from slipway.fleet.machines.machineset import preflight, remediation
 from slipway.fleet.machines.machineset import status as set_status

@@ -5,6 +5,7 @@ The Machine controller is played: its Machines come up when the test says so, an
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,7 @@ Manifest = dict[str, Any]
 
 SPACE = "ns"
 KINDS = (CLUSTER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, TEST_MACHINE, TEST_CONFIG, TEST_MACHINE_TEMPLATE, TEST_CONFIG_TEMPLATE)
+OFTEN = (MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, TEST_MACHINE, TEST_CONFIG)
 INSTALLED = (MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET)
 WELL = ("Ready", "Available", "UpToDate", "NodeHealthy")
 
@@ -66,6 +68,8 @@ class Workers:
         self.watched: list[Watch] = []
         self.verbs: dict[str, int] = {}
         self.ahead = timedelta(0)
+        self._settled = 0
+        self._changed: builtins.set[Kind] = builtins.set()
         self.restart()
 
     def _count(self, verb: str, code: int, seconds: float) -> None:
@@ -88,9 +92,11 @@ class Workers:
     # Objects.
 
     async def create(self, kind: Kind, name: str, spec: Manifest, **metadata: Any) -> Manifest:
+        self._changed.add(kind)
         return await self.client.create(kind, {"metadata": {"name": name, "namespace": SPACE, **metadata}, "spec": spec})
 
     async def patch(self, kind: Kind, name: str, body: Manifest, *, subresource: str = "") -> Manifest:
+        self._changed.add(kind)
         return await self.client.patch(kind, name, SPACE, body, type=PatchType.MERGE, subresource=subresource)
 
     async def get(self, kind: Kind, name: str) -> Manifest:
@@ -180,7 +186,12 @@ class Workers:
         return result
 
     async def settle(self) -> None:
-        for kind in {*KINDS, *(watch.kind for watch in self.watched)}:
+        """Wait until the cache has what the API server has.  Clusters, templates and control planes change when the test changes them, and
+        in the first reconciles, which give them their owner."""
+        self._settled += 1
+        kinds = {*KINDS, *(watch.kind for watch in self.watched)} if self._settled < 6 else {*OFTEN, *self._changed}
+        self._changed.clear()
+        for kind in kinds:
             wanted = {
                 (one["metadata"]["namespace"], one["metadata"]["name"]): int(one["metadata"]["resourceVersion"])
                 for one in await self.client.list(kind)

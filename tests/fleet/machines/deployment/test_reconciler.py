@@ -394,8 +394,9 @@ async def test_both_bounds_zero_leave_one_machine_to_be_unavailable(workers: Wor
     await workers.until(lambda: rolled_out(workers, "v1.36.0", 2))
 
 
-async def test_negative_replicas_are_told(workers: Workers) -> None:
-    await workers.deployment(replicas=-1)
+@pytest.mark.parametrize("replicas", [-1, 2_000_000_000])
+async def test_numbers_of_replicas_that_cannot_be_meant_are_told(workers: Workers, replicas: int) -> None:
+    await workers.deployment(replicas=replicas)
     await workers.roll()
     with pytest.raises(OperatorError, match="0 or more"):
         await workers.roll()

@@ -11,6 +11,7 @@ from slipway.api.cluster import names
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract import selectors
 from slipway.fleet.machines.deployment import status
+from slipway.fleet.machines.limits import refuse_number
 
 if TYPE_CHECKING:
     from slipway.api.cluster.core.machinedeployment import MachineDeployment
@@ -22,8 +23,7 @@ def refuse(deployment: MachineDeployment) -> None:
     replicas, spec = deployment.spec.replicas, deployment.spec
     if replicas is None:
         raise OperatorError("the MachineDeployment does not say how many replicas it has")
-    if replicas < 0:
-        raise OperatorError(f"the MachineDeployment has {replicas} replicas: it must have 0 or more")
+    refuse_number("MachineDeployment", replicas)
     status.limits_of(deployment)
     labels = {
         **spec.template.metadata.labels,

@@ -11,7 +11,7 @@ from slipway.api.cluster import names
 from slipway.fleet.contract import selectors
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN, Condition
 from slipway.fleet.contract.status import DeprecatedCondition, well
-from slipway.fleet.machines.deployment.limits import limits
+from slipway.fleet.machines.limits import limits
 from slipway.fleet.machines.machineset import messages, versions
 from slipway.fleet.machines.machineset.status import (
     CHECK_LOGS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from slipway.api.cluster.core.machineset import MachineSet
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.status import Severity
-    from slipway.fleet.machines.deployment.limits import Limits
+    from slipway.fleet.machines.limits import Limits
 
 ROLLING_UPDATE, ON_DELETE = "RollingUpdate", "OnDelete"
 OWNED = (

@@ -23,8 +23,8 @@ from slipway.fleet.contract.facts import cluster_from, cluster_reference, paused
 from slipway.fleet.contract.references import ANY, References
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import DeprecatedCondition, Status, deprecated_summary
-from slipway.fleet.machines.deployment.limits import scaled
 from slipway.fleet.machines.expectations import Expectations
+from slipway.fleet.machines.limits import refuse_number, scaled
 from slipway.fleet.machines.machineset import desired, remediation, status
 from slipway.fleet.machines.machineset.checks import Checks
 from slipway.fleet.machines.machineset.creation import CreationError, Creator
@@ -294,6 +294,7 @@ class MachineSetReconciler:
         replicas = found.machine_set.spec.replicas
         if replicas is None:
             raise OperatorError("the MachineSet does not say how many replicas it has")
+        refuse_number("MachineSet", replicas)
         missing = replicas - len(machines)
         annotations = found.manifest["metadata"].get("annotations") or {}
         if missing > 0 and annotations.get(names.DISABLE_MACHINE_CREATE_ANNOTATION) != "true":

@@ -14,6 +14,8 @@ from slipway.api.machinery.errors import OperatorError
 _PERCENT = re.compile(r"([+-]?[0-9]+)%")
 # What the webhook writes where nothing is said.
 DEFAULT_SURGE, DEFAULT_UNAVAILABLE = 1, 0
+# Twenty times what Kubernetes is tested with; a slip of the keyboard must not fill the API server.
+MOST_REPLICAS = 100_000
 
 
 class Limits(NamedTuple):
@@ -45,3 +47,9 @@ def limits(*, rolling: bool, surge: int | str | None, unavailable: int | str | N
         return Limits(0, 0)
     found = fenceposts(surge, unavailable, replicas)
     return Limits(found.surge, min(found.unavailable, replicas))
+
+
+def refuse_number(kind: str, replicas: int) -> None:
+    """An error where the number of replicas cannot be meant."""
+    if not 0 <= replicas <= MOST_REPLICAS:
+        raise OperatorError(f"the {kind} has {replicas} replicas: it must have 0 or more, and no more than {MOST_REPLICAS}")
