@@ -43,9 +43,9 @@ def oracle() -> Path:
     work = Path(os.environ.get("CLUSTERAPI_COPY") or cache_root() / "build" / VERSION / "clusterapi_status")
     if not work.exists():
         # The module cache is read-only, folders too.
-        for module, place in ((CLUSTER_API, work), (f"{CLUSTER_API}/api", work / "api")):
-            shutil.copytree(module_source(module, VERSION), place)
-            subprocess.run(["chmod", "-R", "u+w", str(place)], check=True)
+        for module, folder in ((CLUSTER_API, work), (f"{CLUSTER_API}/api", work / "api")):
+            shutil.copytree(module_source(module, VERSION), folder)
+            subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
     for name, place in PLACES.items():
         (work / place).parent.mkdir(exist_ok=True)
         shutil.copyfile(HERE / "clusterapi_status" / name, work / place)
