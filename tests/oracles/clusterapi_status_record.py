@@ -42,8 +42,10 @@ def oracle() -> Path:
     """The oracle program, built inside a copy of Cluster API's module, beside which its api module is wanted."""
     work = Path(os.environ.get("CLUSTERAPI_COPY") or cache_root() / "build" / VERSION / "clusterapi_status")
     if not work.exists():
-        shutil.copytree(module_source(CLUSTER_API, VERSION), work, copy_function=shutil.copyfile)
-        shutil.copytree(module_source(f"{CLUSTER_API}/api", VERSION), work / "api", copy_function=shutil.copyfile)
+        # The module cache is read-only, folders too.
+        for module, folder in ((CLUSTER_API, work), (f"{CLUSTER_API}/api", work / "api")):
+            shutil.copytree(module_source(module, VERSION), folder)
+            subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
     for name, place in PLACES.items():
         (work / place).parent.mkdir(exist_ok=True)
         shutil.copyfile(HERE / "clusterapi_status" / name, work / place)

@@ -343,6 +343,19 @@ async def test_a_cluster_whose_control_plane_cannot_be_looked_up_does_not_go_on(
     assert "deletionTimestamp" not in (await stage.get(TEST_CLUSTER, "c"))["metadata"]
 
 
+async def test_members_that_cannot_be_read_are_told_and_hold_up_the_deletion(stage: Stage) -> None:
+    reconciler = await _provisioned(stage)
+    await stage.member(MACHINE_SET, "ms")
+    await stage.status(MACHINE_SET, "ms", {"replicas": "three"})
+    await stage.client.delete(CLUSTER, "c", "ns")
+    with pytest.raises(OperatorError):
+        await stage.reconcile(reconciler, "c")
+    for name, state in (("Deleting", "True"), ("WorkersAvailable", "Unknown")):
+        assert (await stage.condition(CLUSTER, "c", name))[:2] == (state, "InternalError")
+        assert "the MachineSet ns/ms cannot be read" in (await stage.condition(CLUSTER, "c", name))[2]
+    assert "deletionTimestamp" not in (await stage.get(CONTROL_PLANE, "cp"))["metadata"]
+
+
 async def test_a_cluster_that_was_never_provisioned_goes(stage: Stage) -> None:
     reconciler = await _begun(stage, **BOTH)
     await stage.client.delete(CLUSTER, "c", "ns")

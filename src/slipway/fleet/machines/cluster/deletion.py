@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
 def next_step(observed: Observed) -> Step:
     if observed.descendants is None:
-        return Step(Deletion(INTERNAL_ERROR, UNSEEN))
+        return Step(Deletion(INTERNAL_ERROR, observed.unlisted or UNSEEN))
     left = workers(observed.cluster, observed.descendants)
     if left.pending:
         message = "\n".join(f"* {line}" for line in left.named)

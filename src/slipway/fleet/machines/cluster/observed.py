@@ -156,8 +156,9 @@ class Observed(NamedTuple):
     infrastructure: External = External()
     control_plane: External = External()
     descendants: Descendants | None = Descendants()
-    """None where they could not be listed."""
+    """None where they could not be listed, for ``unlisted``."""
     probe: Probe = Probe()
+    unlisted: str = ""
 
 
 class Machines:

@@ -7,7 +7,6 @@ that the infrastructure is provisioned and the control plane initialised, is in 
 from __future__ import annotations
 
 import asyncio
-import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,8 +57,6 @@ if TYPE_CHECKING:
     from slipway.runtime.controller import Watch
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Object
-
-_log = logging.getLogger("slipway.fleet.machines.cluster")
 
 NAME = "cluster"
 # Cluster API's externalReadyWait and deleteRequeueAfter.
@@ -172,7 +169,8 @@ class ClusterReconciler:
         infrastructure = await self._external(run, run.cluster.spec.infrastructure_ref)
         control_plane = await self._external(run, run.cluster.spec.control_plane_ref)
         self._take_over(run, infrastructure, control_plane)
-        seen = Observed(scope.manifest, infrastructure, control_plane, await self._descendants(run), self._probe(run))
+        descendants, unlisted = await self._descendants(run)
+        seen = Observed(scope.manifest, infrastructure, control_plane, descendants, self._probe(run), unlisted)
         result, going = DONE, None
         if run.deleting:
             result, going = await self._delete(run, seen)
@@ -239,9 +237,10 @@ class ClusterReconciler:
 
     # What belongs to the Cluster.
 
-    async def _descendants(self, run: _Run) -> Descendants | None:
+    async def _descendants(self, run: _Run) -> tuple[Descendants | None, str]:
+        """What belongs to the Cluster, or why that is not known."""
         try:
-            return Descendants(
+            found = Descendants(
                 [observed.group(found) for found in await self._members(run, MACHINE_DEPLOYMENT)],
                 [observed.group(found) for found in await self._members(run, MACHINE_SET)],
                 [observed.group(found) for found in await self._members(run, MACHINE_POOL)],
@@ -249,7 +248,8 @@ class ClusterReconciler:
             )
         except OperatorError as error:
             run.problems.append(error)
-            return None
+            return None, error.message
+        return found, ""
 
     async def _members(self, run: _Run, kind: Kind) -> list[Object]:
         return sorted(await members(self._cache, kind, run.scope.namespace, run.scope.name), key=lambda found: found.name)

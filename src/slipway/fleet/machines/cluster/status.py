@@ -225,7 +225,7 @@ def _of_descendants(observed: Observed, now: datetime) -> list[Condition]:
     if descendants is None:
         machines = (WORKERS_AVAILABLE, CONTROL_PLANE_MACHINES_READY, WORKER_MACHINES_READY, CONTROL_PLANE_MACHINES_UP_TO_DATE)
         others = (WORKER_MACHINES_UP_TO_DATE, ROLLING_OUT, SCALING_UP, SCALING_DOWN, REMEDIATING)
-        return [_said(name, UNKNOWN, INTERNAL_ERROR, UNSEEN) for name in (*machines, *others)]
+        return [_said(name, UNKNOWN, INTERNAL_ERROR, observed.unlisted or UNSEEN) for name in (*machines, *others)]
     control_plane = descendants.control_plane_machines
     # The controllers of MachinePools tell neither UpToDate nor OwnerRemediated of their Machines.
     workers = [machine for machine in descendants.worker_machines if not machine.of_pool]

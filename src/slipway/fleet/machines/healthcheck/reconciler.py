@@ -9,7 +9,6 @@ the condition RemediationAllowed; a Machine whose request cannot be made holds u
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Object
-
-_log = logging.getLogger("slipway.fleet.machines.healthcheck")
 
 NAME = "machinehealthcheck"
 RECONNECT_RETRY = 30.0
