@@ -370,7 +370,7 @@ def agreed(item: Manifest) -> Manifest:
     if out["kind"] == "KubeadmConfig":
         discovery = (spec.get("joinConfiguration") or {}).get("discovery") or {}
         if "bootstrapToken" in discovery:
-            discovery["bootstrapToken"] = {key: "<own>" for key in discovery["bootstrapToken"]}
+            discovery["bootstrapToken"] = dict.fromkeys(discovery["bootstrapToken"], "<own>")
         ours = "ControlPlaneKubernetesVersionAvailable"
         status["conditions"] = [each for each in status.get("conditions") or () if each["type"] != ours]
     if out["kind"] == "Node":

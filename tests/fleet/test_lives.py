@@ -14,16 +14,23 @@ from typing import Any
 
 import pytest
 from fleet.lives import FIRST, NAME, NAMESPACE, SECOND, STAGES, Authority, Life, agreed, life
+from support.ports import free_port
+from support.waiting import eventually
 
-from slipway.api.cluster import crds
-from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
+from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION, KUBEADM_CONFIG_TEMPLATE, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.credentials import keys, x509
 from slipway.embedded.server import EmbeddedServer
+from slipway.fleet import manifests as made
 from slipway.fleet import registry
 from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.manager import build
+from slipway.fleet.manifests import Installation
+from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
-from slipway.runtime.manager import Manager, ManagerOptions
+from slipway.kube.errors import ApiError
+from slipway.runtime.apply import install
+from slipway.runtime.manager import Manager
 
 pytestmark = [pytest.mark.recorded, pytest.mark.asyncio]
 # With the end-to-end tests as often as it takes to hit every line.
@@ -33,44 +40,98 @@ GOLDEN = Path(__file__).parent.parent / "golden/clusterapi/rests"
 
 @asynccontextmanager
 async def embedded() -> AsyncIterator[tuple[Connection, Authority]]:
+    """An API server, and who signs its certificates."""
     async with EmbeddedServer() as server:
-        async with AsyncClient(server.connection()) as client:
-            for crd in crds.crds():
-                await client.create(CUSTOM_RESOURCE_DEFINITION, crd)
         authority = server.authority
         yield server.connection(), Authority(x509.pem(authority.certificate), keys.private_pem(authority.key))
 
 
-def manager(connection: Connection) -> Manager:
+async def prepare(connection: Connection, webhook_port: int = 0) -> None:
+    """What ``slipway manager install --controllers=all`` makes; without a port neither webhooks nor conversion."""
+    declared = registry.declarations(registry.chosen(["all"]))
+    installation = Installation(
+        rules=declared.rules,
+        crds=declared.crds,
+        webhooks=declared.webhooks if webhook_port else (),
+        controllers=declared.names,
+        leases=declared.leases,
+        image="none",
+        webhook_url=f"https://127.0.0.1:{webhook_port}",
+    )
+    async with AsyncClient(connection) as client:
+        if webhook_port:
+            await install(client, made.manifests(installation), lambda line: None)
+            return
+        for crd in declared.crds:
+            await client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+
+
+def manager(connection: Connection, webhook_port: int = 0) -> Manager:
     """Every controller, as ``slipway manager --controllers=all`` has them."""
-    made = Manager(connection, ManagerOptions())
-    for reconciler, lease in registry.controllers(registry.chosen(["all"]), made, registry.FleetOptions(BootstrapOptions())):
-        if hasattr(reconciler, "interval"):
-            # In the field an object is looked at once a second at most, and health once in fifteen.
-            reconciler.interval = 0.02
-        made.add(reconciler, lease=lease)
-    return made
+    settings = Settings(
+        controllers=registry.chosen(["all"]),
+        namespace="",
+        watch_filter="",
+        concurrency=10,
+        leader_elect=False,
+        own_namespace="",
+        metrics_address="0",
+        health_address="0",
+        webhook_port=webhook_port,
+        webhook_cert_dir="",
+        sync_period=600,
+        bootstrap=BootstrapOptions(),
+        log_format="text",
+        verbosity=0,
+    )
+    built = build(connection, settings)
+    for controller in built.controllers:
+        # In the field an object is looked at once a second at most, and health once in fifteen.
+        controller.interval = min(controller.interval, 0.02)
+    return built
 
 
 @asynccontextmanager
-async def running(connection: Connection) -> AsyncIterator[Manager]:
+async def running(connection: Connection, webhook_port: int = 0) -> AsyncIterator[Manager]:
     stop = asyncio.Event()
-    made = manager(connection)
-    task = asyncio.create_task(made.run(stop))
+    built = manager(connection, webhook_port)
+    task = asyncio.create_task(built.run(stop))
     try:
-        yield made
+        yield built
     finally:
         stop.set()
         await asyncio.wait_for(task, 60)
 
 
 async def test_each_rest_is_as_under_upstreams_managers() -> None:
-    async with embedded() as (connection, authority), running(connection), life(connection, authority, pause=0.3) as one:
-        for stage, play in STAGES.items():
-            await play(one)
-            expected = [agreed(item) for item in json.loads((GOLDEN / f"{stage}.json").read_text())]
-            found = [agreed(json.loads(line)) for line in await one.taken_down()]
-            assert _lines(found) == _lines(expected), stage
+    port = free_port()
+    async with embedded() as (connection, authority):
+        await prepare(connection, port)
+        async with running(connection, port), life(connection, authority, pause=0.3) as one:
+            await webhooks_are_asked(one)
+            await _live(one)
+
+
+async def webhooks_are_asked(one: Life) -> None:
+    """Until the authority of the webhooks is in their configurations, the API server refuses everything."""
+
+    async def taken() -> bool:
+        body = {"metadata": {"name": "asked", "namespace": NAMESPACE}, "spec": {"template": {"spec": {"verbosity": 1}}}}
+        try:
+            await one.client.create(KUBEADM_CONFIG_TEMPLATE, body)
+        except ApiError:
+            return False
+        return await one.client.delete(KUBEADM_CONFIG_TEMPLATE, "asked", NAMESPACE)
+
+    await eventually(taken, "the webhooks answer", 30)
+
+
+async def _live(one: Life) -> None:
+    for stage, play in STAGES.items():
+        await play(one)
+        expected = [agreed(item) for item in json.loads((GOLDEN / f"{stage}.json").read_text())]
+        found = [agreed(json.loads(line)) for line in await one.taken_down()]
+        assert _lines(found) == _lines(expected), stage
 
 
 def _lines(items: list[dict[str, Any]]) -> list[str]:
@@ -81,6 +142,7 @@ async def test_a_manager_that_is_killed_again_and_again_during_a_rollout_ends_ri
     """Three control planes and five workers; each process lives for some milliseconds, until a last one ends the work."""
     chance = random.Random(1)
     async with embedded() as (connection, authority), life(connection, authority, pause=0.3) as one:
+        await prepare(connection)
         await one.begin(workers=5)
         async with running(connection):
             await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 5))

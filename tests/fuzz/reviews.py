@@ -11,10 +11,14 @@ import msgspec
 from slipway.api.cluster.conversion import convert
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.bootstrap.webhooks import webhooks
+from slipway.fleet.controlplane.webhooks import webhooks as controlplane
+from slipway.fleet.machines.webhooks import webhooks as machines
 from slipway.runtime.webhook import admission, conversion
 
-_WEBHOOKS = webhooks()
-_VERSIONS = (b"bootstrap.cluster.x-k8s.io/v1beta1", b"bootstrap.cluster.x-k8s.io/v1beta2")
+_WEBHOOKS = [*webhooks(), *machines(), *controlplane(lambda *_: None)]
+_VERSIONS = tuple(
+    f"{group}cluster.x-k8s.io/{version}".encode() for group in ("bootstrap.", "", "controlplane.") for version in ("v1beta1", "v1beta2")
+)
 
 
 def fuzz(data: bytes) -> None:
@@ -30,7 +34,7 @@ def fuzz(data: bytes) -> None:
             case 2:
                 answer = conversion.review(rest, convert)
             case _:
-                answer = conversion.review(_conversion(rest, _VERSIONS[choice // 4 % 2]), convert)
+                answer = conversion.review(_conversion(rest, _VERSIONS[choice // 4 % len(_VERSIONS)]), convert)
     except OperatorError:
         return
     msgspec.json.encode(answer)

@@ -81,7 +81,7 @@ def main() -> None:
     from oracles.clusterapi_machinesets_cases import CASES
 
     program = Path(os.environ["ORACLE"]) if "ORACLE" in os.environ else oracle()
-    asked = [{"subject": subject, "question": question} for subject, rows in CASES.items() for question in rows]
+    asked: list[dict[str, Any]] = [{"subject": subject, "question": question} for subject, rows in CASES.items() for question in rows]
     now = datetime.now(UTC)
     done = subprocess.run([str(program)], input=json.dumps(at(asked, now)), capture_output=True, text=True, check=True)
     answers = json.loads(done.stdout)

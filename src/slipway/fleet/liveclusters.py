@@ -116,7 +116,7 @@ class LiveCluster:
     def _pause(self) -> float:
         if self.probe.succeeded_at is not None:
             return self._interval
-        return min(self._interval, _FIRST_RETRY * 2 ** min(self.probe.failed_in_a_row - 1, 10))
+        return min(self._interval, _FIRST_RETRY * 2.0 ** min(self.probe.failed_in_a_row - 1, 10))
 
     async def _stay(self, client: AsyncClient) -> None:
         """Keep the cache while the cluster answers."""

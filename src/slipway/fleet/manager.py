@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,7 @@ def build(connection: Connection, settings: Settings) -> Manager:
 def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookServer:
     """The webhooks of the controllers, with certificates of the manager's own unless a folder has them."""
     from slipway.api.cluster.conversion import convert
+    from slipway.fleet.contract.references import lookup_in
 
     declared = registry.declarations(settings.controllers)
     if settings.webhook_cert_dir:
@@ -80,8 +82,9 @@ def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookSe
         service = f"{manifests.WEBHOOK_SERVICE}.{home}.svc"
         store = CertificateStore(manager.client, home, manifests.WEBHOOK_SECRET, targets, names=[service])
         server = WebhookServer(Certified(store), port=settings.webhook_port)
-    server.add(*declared.webhooks)
-    server.add_conversion(convert)
+    server.add(*registry.webhooks(settings.controllers, manager))
+    # Only kinds of those controllers refer to others.
+    server.add_conversion(partial(convert, lookup=lookup_in(manager)) if declared.works_with_providers else convert)
     return server
 
 

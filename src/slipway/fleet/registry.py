@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from slipway.runtime.rbac import Rule
     from slipway.runtime.webhook.admission import Defaulter, Validator
 
+    Find = Callable[[str, str], Manifest | None]
+    """The control plane of a namespace and a name."""
+    Declared = tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]
+
 ALL = "all"
 
 
@@ -45,13 +49,13 @@ class _Controllers(NamedTuple):
     provider: str
     # Where upstream's manager of the same controllers has its own: two that are started side by side never both work.
     lease: tuple[str, str]
-    declare: Callable[[], tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]]
+    declare: Callable[[Find], Declared]
     """The permissions, the API groups of the kinds, and the webhooks."""
     build: Callable[[Manager, FleetOptions, WorkloadClusters], Sequence[Reconciler]]
     works_with_providers: bool = False
 
 
-def _declare_bootstrap() -> tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]:
+def _declare_bootstrap(find: Find) -> Declared:
     from slipway.api.cluster import kinds
     from slipway.fleet.bootstrap import reconciler, webhooks
 
@@ -64,24 +68,28 @@ def _build_bootstrap(manager: Manager, options: FleetOptions, workload: Workload
     return reconciler.controllers(manager, options.bootstrap, workload)
 
 
-def _declare_machines() -> tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]:
+def _declare_machines(find: Find) -> Declared:
     from slipway.api.cluster import kinds
-    from slipway.fleet.machines import controllers
+    from slipway.fleet.addons import controllers as addons
+    from slipway.fleet.addons import webhooks as addon_webhooks
+    from slipway.fleet.machines import controllers, webhooks
 
-    return controllers.RULES, (kinds.CORE_GROUP, kinds.ADDONS_GROUP), ()
+    hooks = [*webhooks.webhooks(), *addon_webhooks.webhooks()]
+    return (*controllers.RULES, *addons.RULES), (kinds.CORE_GROUP, kinds.ADDONS_GROUP), hooks
 
 
 def _build_machines(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.addons import controllers as addons
     from slipway.fleet.machines import controllers
 
-    return controllers.controllers(manager, workload)
+    return [*controllers.controllers(manager, workload), *addons.controllers(manager, workload)]
 
 
-def _declare_control_plane() -> tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]:
+def _declare_control_plane(find: Find) -> Declared:
     from slipway.api.cluster import kinds
-    from slipway.fleet.controlplane import reconciler
+    from slipway.fleet.controlplane import reconciler, webhooks
 
-    return reconciler.RULES, (kinds.CONTROL_PLANE_GROUP,), ()
+    return reconciler.RULES, (kinds.CONTROL_PLANE_GROUP,), webhooks.webhooks(find)
 
 
 def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
@@ -136,16 +144,18 @@ def chosen(given: Sequence[str]) -> tuple[str, ...]:
 def declarations(names: Sequence[str]) -> Declarations:
     """All of what the named controllers declare."""
     from slipway.api.cluster import crds
+    from slipway.api.cluster.kinds import CUSTOM_RESOURCE_DEFINITION
     from slipway.runtime.manager import Lease
-    from slipway.runtime.rbac import Rule
+    from slipway.runtime.rbac import READ, Rule, rule
 
     parts = [_CONTROLLERS[name] for name in names]
-    declared = [part.declare() for part in parts]
+    declared = [part.declare(_find_nothing) for part in parts]
     groups = {group for _, owned, _ in declared for group in owned}
-    rules = [rule for owned, _, _ in declared for rule in owned]
+    rules = [each for owned, _, _ in declared for each in owned]
     works_with_providers = any(part.works_with_providers for part in parts)
     if works_with_providers:
-        rules.append(Rule(_PROVIDER_GROUPS, ("*",), _PROVIDER_VERBS))
+        # The label of a CRD says which version of a kind v1beta1 refers to.
+        rules += [Rule(_PROVIDER_GROUPS, ("*",), _PROVIDER_VERBS), rule(CUSTOM_RESOURCE_DEFINITION, *READ)]
     return Declarations(
         tuple(names),
         tuple(part.provider for part in parts),
@@ -155,6 +165,22 @@ def declarations(names: Sequence[str]) -> Declarations:
         [hook for _, _, hooks in declared for hook in hooks],
         works_with_providers,
     )
+
+
+def webhooks(names: Sequence[str], manager: Manager) -> list[Validator | Defaulter]:
+    """The webhooks of the named controllers, which may look at what the manager knows."""
+    from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE
+
+    def find(namespace: str, name: str) -> Manifest | None:
+        known = manager.cache.informer(KUBEADM_CONTROL_PLANE).store.get(name, namespace)
+        return None if known is None else known.content()
+
+    return [hook for name in names for hook in _CONTROLLERS[name].declare(find)[2]]
+
+
+def _find_nothing(namespace: str, name: str) -> Manifest | None:
+    """For a declaration, which nobody asks."""
+    return None
 
 
 def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[tuple[Reconciler, Lease]]:

@@ -90,7 +90,7 @@ class Controller:
         self._may_work = may_work
         self._watches = list(reconciler.watches)
         self._running: _Running | None = None
-        self._interval: float = getattr(reconciler, "interval", 0.0)
+        self.interval: float = getattr(reconciler, "interval", 0.0)
         # When objects were last reconciled, as far as that is shorter ago than the interval.
         self._began: dict[Request, float] = {}
         name = reconciler.name
@@ -190,14 +190,14 @@ class Controller:
 
     def _too_soon(self, request: Request) -> float:
         """In how many seconds the object may be reconciled; 0 where it may be now."""
-        if not self._interval:
+        if not self.interval:
             return 0.0
         now = time.monotonic()
-        wait = self._began.get(request, -math.inf) + self._interval - now
+        wait = self._began.get(request, -math.inf) + self.interval - now
         if wait > 0:
             return wait
         if len(self._began) >= _BEGINNINGS:
-            self._began = {known: began for known, began in self._began.items() if began + self._interval > now}
+            self._began = {known: began for known, began in self._began.items() if began + self.interval > now}
         self._began[request] = now
         return 0.0
 

@@ -25,7 +25,7 @@ from slipway.runtime.logs import fields
 from slipway.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
     from slipway.kube.connection import Connection
     from slipway.runtime.controller import Reconciler, Watch
@@ -117,6 +117,10 @@ class Manager:
             may_work=elector.leads if elector is not None else None,
         )
         self._led.setdefault(None if elector is None else Lease(elector.namespace, elector.name), []).append(controller)
+
+    @property
+    def controllers(self) -> Collection[Controller]:
+        return self._controllers.values()
 
     def enqueue(self, reconciler: str, request: Request) -> None:
         """Let an object be reconciled because of what happened outside of the management cluster."""

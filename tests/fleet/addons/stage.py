@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from fleet.world import kubeconfig, preserving_crd
@@ -29,6 +29,7 @@ from slipway.fleet.addons.controllers import RULES
 from slipway.fleet.addons.reconciler import ClusterResourceSetReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import AsyncClient, PatchType
+from slipway.kube.errors import NotFoundError
 from slipway.runtime import rbac
 from slipway.runtime.cache.cache import Cache
 from slipway.runtime.objects import Request, Result
@@ -57,8 +58,7 @@ class Stage:
         served = [crds.crd(each) for each in crds.DEFINITIONS if each.kind.group == ADDONS_GROUP]
         for crd in (*served, preserving_crd(CLUSTER)):
             await self.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
-        for kind in KINDS:
-            await eventually(lambda kind=kind: self._is_served(kind), f"{kind.plural} are served")
+        await eventually(self._are_served, "the kinds are served")
         await self.client.create(NAMESPACE, {"metadata": {"name": PLACE}})
         role = rbac.cluster_role(USER, RULES)
         await self.client.create(CLUSTER_ROLE, role)
@@ -75,8 +75,13 @@ class Stage:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def _is_served(self, kind: Kind) -> bool:
-        return kind.plural in str(await self.client.raw(f"/apis/{kind.group}/{kind.version}"))
+    async def _are_served(self) -> bool:
+        for kind in KINDS:
+            with suppress(NotFoundError):
+                if f'"{kind.plural}"' in (await self.client.raw(f"/apis/{kind.group}/{kind.version}")).decode():
+                    continue
+            return False
+        return True
 
     # What people make.
 

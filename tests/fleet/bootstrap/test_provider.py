@@ -11,8 +11,9 @@ from fleet.world import World
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, ROLE, SECRET
+from slipway.fleet import registry
 from slipway.fleet.bootstrap.options import BootstrapOptions
-from slipway.fleet.bootstrap.reconciler import RULES, controllers
+from slipway.fleet.bootstrap.reconciler import RULES
 from slipway.kube.aio import PatchType
 from slipway.kube.connection import Connection
 from slipway.runtime.manager import Manager, ManagerOptions
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.asyncio]
 @asynccontextmanager
 async def running(world: World, connection: Connection | None = None) -> AsyncIterator[Manager]:
     manager = Manager(connection or world.connection, ManagerOptions(namespace=world.namespace))
-    for reconciler in controllers(manager, BootstrapOptions()):
+    for reconciler, _ in registry.controllers(("bootstrap",), manager, registry.FleetOptions(BootstrapOptions())):
         manager.add(reconciler)
     stop = asyncio.Event()
     task = asyncio.create_task(manager.run(stop))

@@ -284,8 +284,19 @@ class Estate:
 
 
 _NODE_INFO = dict.fromkeys(
-    ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"), ""
-) | dict.fromkeys(("kubeProxyVersion", "operatingSystem", "architecture"), "")
+    (
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
+    ),
+    "",
+)
 
 
 @asynccontextmanager

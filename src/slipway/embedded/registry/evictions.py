@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.embedded import errors
+from slipway.embedded.errors import StatusError
 from slipway.embedded.registry import delete
 from slipway.embedded.registry.metadata import timestamp
 from slipway.embedded.storage import selectors
@@ -12,7 +13,6 @@ from slipway.embedded.storage import selectors
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.call import Call
-    from slipway.embedded.errors import StatusError
     from slipway.embedded.registry.write import Registry
     from slipway.embedded.storage.store import Stored
 
@@ -23,8 +23,7 @@ _MOST_DISRUPTED = 2000
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
 
-async def evict(registry: Registry, call: Call, stored: Stored, eviction: Manifest) -> Manifest:
-    """Evict a Pod; the Status that is the answer, which is no success where several budgets cover the Pod."""
+async def evict(registry: Registry, call: Call, stored: Stored, eviction: Manifest) -> None:
     if (eviction.get("metadata") or {}).get("name") != call.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     options = delete.options_of(eviction.get("deleteOptions") or {}, {})
@@ -32,14 +31,13 @@ async def evict(registry: Registry, call: Call, stored: Stored, eviction: Manife
     if not _is_unguarded(pod):
         covering = _covering(registry, call.namespace, stored)
         if len(covering) > 1:
-            return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": _SEVERAL, "code": 500}
+            raise StatusError(500, "", _SEVERAL)
         for budget in covering:
             if _is_ready(pod) or not _spares_unready(budget.manifest()):
                 _disrupt(registry, budget, call.name, dry_run=options.dry_run)
     if not options.dry_run:
         registry.store.put(call.resource.bucket, _marked(pod, timestamp(registry.clock())), stored.version)
     await delete.delete(registry, call, options)
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
 def _is_unguarded(pod: Manifest) -> bool:
@@ -84,7 +82,12 @@ def _disrupt(registry: Registry, budget: Stored, pod: str, *, dry_run: bool) -> 
     if not allowed:
         raise _refused(_why(budget.name, status))
     if not dry_run:
-        status = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod: timestamp(registry.clock())}}
+        now = timestamp(registry.clock())
+        status = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod: now}}
+        if allowed == 1:
+            others = [each for each in status.get("conditions") or () if each.get("type") != "DisruptionAllowed"]
+            used_up = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+            status["conditions"] = [*others, {**used_up, "observedGeneration": status["observedGeneration"], "lastTransitionTime": now}]
         registry.store.put(_BUDGETS, {**content, "status": status}, budget.version)
 
 

@@ -137,8 +137,9 @@ async def create(registry: Registry, authenticator: Authenticator, call: Call, m
     # What follows is a write of the object itself.
     itself = msgspec.structs.replace(call, subresource="")
     if call.subresource == "eviction":
-        return await evictions.evict(registry, itself, stored, manifest), 201
-    await registry.update(itself, _Bound((manifest.get("target") or {}).get("name") or ""))
+        await evictions.evict(registry, itself, stored, manifest)
+    else:
+        await registry.update(itself, _Bound((manifest.get("target") or {}).get("name") or ""))
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
 
 

@@ -29,7 +29,6 @@ from slipway.fleet.bootstrap.status import FOR_CONTROL_PLANE, FOR_INFRASTRUCTURE
 from slipway.fleet.bootstrap.upkeep import Upkeep
 from slipway.fleet.bootstrap.version import WATCHABLE, ControlPlaneVersions
 from slipway.fleet.certificates import CertificateSecrets
-from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.facts import cluster_from, owner_from, owner_link, paused_by
 from slipway.fleet.contract.references import References, changed, clusters_of_control_plane, controlled_by, members
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.bootstrap.upkeep import Memory
+    from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.contract.facts import ClusterFacts, Owner
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache

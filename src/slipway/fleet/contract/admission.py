@@ -42,9 +42,19 @@ def problems(errors: Iterable[FieldError]) -> list[Problem]:
     return [Problem(str(error.path), _REASONS[error.fault], str(error)) for error in errors]
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    """What the API server holds to its own types before it asks; whoever else asks may send anything."""
+
+    name: str = ""
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    owner_references: list[dict[str, Any]] = msgspec.field(default_factory=list)
+
+
 def read(content: Manifest, into: type[T]) -> T | FieldError:
     """The object as its type, or what is wrong where it is something else."""
     try:
+        msgspec.convert(content.get("metadata") or {}, _Metadata)
         return decode(content, into)
     except msgspec.ValidationError as error:
         return invalid(Path("spec"), "", str(error))
@@ -52,10 +62,16 @@ def read(content: Manifest, into: type[T]) -> T | FieldError:
 
 def readable(content: Manifest, into: type[T]) -> T:
     """The object as its type, for a webhook that fills in what is missing."""
-    try:
-        return decode(content, into)
-    except msgspec.ValidationError as error:
-        raise OperatorError(f"the object is not a valid {into.__name__}: {error}") from None
+    found = read(content, into)
+    if isinstance(found, FieldError):
+        raise OperatorError(f"the object is not a valid {into.__name__}: {found.detail}")
+    return found
+
+
+def stored(content: Manifest | None, into: type[T]) -> T | None:
+    """What is replaced, as its type; what cannot be read is not held against what replaces it."""
+    found = None if content is None else read(content, into)
+    return None if isinstance(found, FieldError) else found
 
 
 def with_prefix(version: str) -> str:

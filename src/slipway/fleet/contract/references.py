@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.manager import Manager
     from slipway.runtime.objects import Object
 
     When = Callable[[Object | None, Object | None], bool]
@@ -136,6 +137,27 @@ def contract_version(labels: Mapping[str, str], crd: str) -> str:
         f"the CustomResourceDefinition {crd} says by no label which of its versions fulfil the contract of Cluster API: "
         f"one of {', '.join(_CONTRACTS)} is wanted"
     )
+
+
+def lookup_in(manager: Manager) -> Callable[[str, str], str]:
+    """Which apiVersion a group and a kind have by the contract, from the labels of the CRDs as they were last seen; for conversions."""
+    manager.cache.restrict(CUSTOM_RESOURCE_DEFINITION, metadata_only=True)
+
+    def begin() -> None:
+        manager.cache.informer(CUSTOM_RESOURCE_DEFINITION)
+
+    manager.at_start(begin)
+
+    def lookup(group: str, kind: str) -> str:
+        name = crd_name(group, kind)
+        found = manager.cache.informer(CUSTOM_RESOURCE_DEFINITION).store.get(name, "")
+        if found is None:
+            raise OperatorError(
+                f"there is no CustomResourceDefinition {name}, whose label says which version objects of it are referred to in"
+            )
+        return f"{group}/{contract_version(found.metadata.labels, name)}"
+
+    return lookup
 
 
 def crd_name(group: str, kind: str) -> str:

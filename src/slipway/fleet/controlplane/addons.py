@@ -13,6 +13,7 @@ from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.references import members
 from slipway.fleet.contract.status import Status
 from slipway.fleet.controlplane.decisions import upgrade
+from slipway.fleet.controlplane.workload.addons import FOLLOW_ANNOTATION
 from slipway.fleet.controlplane.workload.cluster import API_SERVER_PORT
 from slipway.kube.aio import PatchType
 from slipway.runtime.objects import timestamp
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from slipway.fleet.controlplane.decisions.machines import ControlPlane
     from slipway.fleet.controlplane.inspection import Inspection
     from slipway.fleet.controlplane.work import Owned, Work
+    from slipway.fleet.controlplane.workload.cluster import Workload
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
 
@@ -47,15 +49,25 @@ class Addons:
             if names.SKIP_KUBE_PROXY_ANNOTATION not in work.annotations:
                 await workload.update_kube_proxy(version, spec.get("imageRepository") or "")
             if names.SKIP_COREDNS_ANNOTATION not in work.annotations:
-                await workload.update_coredns(spec, version)
-            for owned in undated:
-                assert owned.config is not None
-                expiry = await workload.api_server_certificate_expiry(owned.node, _port(owned.config))
-                if expiry is not None:
-                    metadata = owned.config.metadata
-                    patch = {"metadata": {"annotations": {names.CERTIFICATES_EXPIRY_ANNOTATION: timestamp(expiry)}}}
-                    await self._client.patch(KUBEADM_CONFIG, metadata["name"], work.namespace, patch, type=PatchType.MERGE)
-        await self._next_version(work, plane)
+                await workload.update_coredns(spec, version, follows=work.annotations.get(FOLLOW_ANNOTATION) == "true")
+            await self._next_version(work, plane)
+            # Last of all: a certificate that cannot be read holds up nothing but itself.
+            problems = [problem for owned in undated if (problem := await self._date(workload, work, owned))]
+        if problems:
+            raise OperatorError("; ".join(problems))
+
+    async def _date(self, workload: Workload, work: Work, owned: Owned) -> str:
+        """Write down when the certificate of a machine's API server expires; why that cannot be known, where it cannot."""
+        assert owned.config is not None
+        try:
+            expiry = await workload.api_server_certificate_expiry(owned.node, _port(owned.config))
+        except OperatorError as error:
+            return f"when the API server's certificate of the Machine {owned.name} expires cannot be seen: {error.message}"
+        if expiry is not None:
+            metadata = owned.config.metadata
+            patch = {"metadata": {"annotations": {names.CERTIFICATES_EXPIRY_ANNOTATION: timestamp(expiry)}}}
+            await self._client.patch(KUBEADM_CONFIG, metadata["name"], work.namespace, patch, type=PatchType.MERGE)
+        return ""
 
     async def _next_version(self, work: Work, plane: ControlPlane) -> None:
         status = Status(work.manifest, work.now)

@@ -1,19 +1,7 @@
 """What the API server asks before it stores a KubeadmControlPlane or a KubeadmControlPlaneTemplate, or before it scales one.
 
 The rules and their texts are those of Cluster API 1.14, whose gates for ClusterClass, Ignition and taints are always open here.
-Beyond them:
-
-- A lower ``spec.version`` is refused, as data that a newer version wrote may be unreadable to an older one.  It may be taken back
-  as long as no Machine has it: no entry of ``status.versions`` is above what is wanted.
-- A jump over a minor version is refused with a sentence.  With the annotation ``slipway.io/multi-step-upgrade: "true"`` it is
-  accepted instead, by these rules:
-
-  - What is wanted goes to the annotation ``slipway.io/upgrade-target``, and ``spec.version`` stays where it was.  The controller
-    makes every step, the first one too, when the whole control plane is at the step before and well.
-  - While there is a target, ``spec.version`` is held until every Machine has it (``status.versions`` names it alone): whoever
-    applies the target again and again, as GitOps does, does not overtake the steps.
-  - Another version that is too far away replaces the target; so does one beyond it.
-  - Without the annotation ``"true"`` there is no target: it is removed, and ``spec.version`` stays at the step it has reached.
+Beyond them, which versions it may be given: see :mod:`slipway.fleet.controlplane.versions`.
 """
 
 from __future__ import annotations
@@ -21,12 +9,14 @@ from __future__ import annotations
 import re
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from slipway.api.cluster import names
 from slipway.api.cluster.controlplane.kubeadmcontrolplane import KubeadmControlPlane, KubeadmControlPlaneTemplate
 from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, KUBEADM_CONTROL_PLANE_TEMPLATE
-from slipway.api.cluster.meta import manifest
+from slipway.api.cluster.meta import Type, manifest
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.fieldpath import FieldError, Fields, Path, forbidden, invalid, required
 from slipway.api.machinery.version import Version
@@ -36,11 +26,13 @@ from slipway.fleet.contract.admission import (
     problems,
     read,
     readable,
+    stored,
     taint_errors,
     version_errors,
     with_prefix,
     without_prerelease,
 )
+from slipway.fleet.controlplane.versions import hold_version, upgrade_errors
 from slipway.fleet.kubeadmspec import validate_spec, with_former_defaults
 from slipway.runtime.webhook.admission import Defaulter, Validator, Verdict
 from slipway.workload import corefile
@@ -112,6 +104,16 @@ _CHANGEABLE = (
 )
 
 
+class _ScaleSpec(Type):
+    replicas: int = 0
+
+
+class _Scale(Type):
+    """What is read of autoscaling/v1's Scale."""
+
+    spec: _ScaleSpec = msgspec.field(default_factory=_ScaleSpec)
+
+
 def webhooks(find: Callable[[str, str], Manifest | None]) -> list[Validator | Defaulter]:
     """``find`` gives the control plane of a namespace and a name: who scales one says nothing of the rest of it."""
     return [
@@ -130,8 +132,8 @@ def _judge(request: AdmissionRequest) -> Verdict:
         return Verdict(problems([new]))
     found = spec_errors(new.spec, Path("spec"))
     configuration, place = new.spec.kubeadm_config_spec.cluster_configuration, Path("spec", "kubeadmConfigSpec", "clusterConfiguration")
-    old = None if request.old is None else read(request.old, KubeadmControlPlane)
-    if old is None or isinstance(old, FieldError):
+    old = stored(request.old, KubeadmControlPlane)
+    if old is None:
         found += configuration_errors(configuration, None, place)
     else:
         found += [forbidden(Path(*path), "cannot be modified") for path in changed(manifest(old), manifest(new)) if not is_changeable(path)]
@@ -149,9 +151,9 @@ def _judge_template(request: AdmissionRequest) -> Verdict:
         return Verdict(problems([new]))
     path, spec = Path("spec", "template", "spec"), new.spec.template.spec
     if request.old is not None:
-        old = read(request.old, KubeadmControlPlaneTemplate)
-        before = {} if isinstance(old, FieldError) else _immutable(old.spec.template.spec, old.spec.template.spec)
-        same = not isinstance(old, FieldError) and before == _immutable(spec, old.spec.template.spec)
+        old = stored(request.old, KubeadmControlPlaneTemplate)
+        before = None if old is None else old.spec.template.spec
+        same = before is None or _immutable(before, before) == _immutable(spec, before)
         detail = "KubeadmControlPlaneTemplate spec.template.spec field is immutable. Please create new resource instead."
         return Verdict() if same else Verdict(problems([invalid(path, Fields(manifest(spec)), detail)]))
     found = rollout_errors(spec.rollout, spec.kubeadm_config_spec.cluster_configuration, None, path)
@@ -178,12 +180,13 @@ def _judge_scale(find: Callable[[str, str], Manifest | None], request: Admission
     if request.object is None:
         return Verdict()
     path = Path("spec", "replicas")
-    replicas = (request.object.get("spec") or {}).get("replicas") or 0
-    found = find(request.namespace, request.name)
-    plane = None if found is None else read(found, KubeadmControlPlane)
+    scale = read(request.object, _Scale)
+    if isinstance(scale, FieldError):
+        return Verdict(problems([scale]))
+    replicas, plane = scale.spec.replicas, stored(find(request.namespace, request.name), KubeadmControlPlane)
     if replicas <= 0:
         return Verdict(problems([forbidden(path, "replicas should be greater than zero")]))
-    if plane is None or isinstance(plane, FieldError):
+    if plane is None:
         detail = f"failed to get KubeadmControlPlane {request.namespace}/{request.name}: try again"
         return Verdict(problems([forbidden(path, detail)]))
     if replicas % 2 == 0 and not plane.spec.kubeadm_config_spec.cluster_configuration.etcd.external:
@@ -206,38 +209,10 @@ def _default(request: AdmissionRequest) -> Manifest:
     rolling = strategy["rollingUpdate"] = strategy.get("rollingUpdate") or {}
     if rolling.get("maxSurge") is None:
         rolling["maxSurge"] = 1
-    if request.old is not None:
-        hold_version(out, request.old)
+    old = stored(request.old, KubeadmControlPlane)
+    if old is not None:
+        hold_version(out, old)
     return out
-
-
-def hold_version(new: Manifest, old: Manifest) -> None:
-    """An upgrade over several minor versions is put down, and the version held at its step, as the module says."""
-    metadata = new.get("metadata") or {}
-    annotations: dict[str, Any] = metadata.get("annotations") or {}
-    if annotations.get(names.MULTI_STEP_UPGRADE_ANNOTATION) != "true":
-        annotations.pop(names.UPGRADE_TARGET_ANNOTATION, None)
-        return
-    current = (old.get("spec") or {}).get("version") or ""
-    try:
-        wanted, at = Version.tolerant(new["spec"]["version"]), Version.tolerant(current)
-        target = Version.tolerant(annotations.get(names.UPGRADE_TARGET_ANNOTATION) or current)
-    except ValueError:
-        # What is no version is refused by the validation, or said by the controller.
-        return
-    if wanted.major != at.major or wanted <= at:
-        return
-    is_far, is_on_its_way = wanted.minor > at.minor + 1, target > at
-    if not is_far and (not is_on_its_way or _is_whole(old, current)):
-        return
-    if is_far or wanted > target:
-        annotations[names.UPGRADE_TARGET_ANNOTATION] = new["spec"]["version"]
-    new["spec"]["version"] = current
-
-
-def _is_whole(plane: Manifest, version: str) -> bool:
-    """Whether every Machine has the version."""
-    return [each.get("version") for each in (plane.get("status") or {}).get("versions") or []] == [version]
 
 
 # Rules.
@@ -314,35 +289,6 @@ def configuration_errors(new: ClusterConfiguration, old: ClusterConfiguration | 
     if old is not None and bool(new.etcd.external) != bool(old.etcd.external):
         found.append(forbidden(path.child("etcd", "external"), "cannot change between external and local etcd"))
     return found
-
-
-def upgrade_errors(new: KubeadmControlPlane, old: KubeadmControlPlane) -> list[FieldError]:
-    """A version may go up by one minor at most, and not down where a Machine has a higher one."""
-    path = Path("spec", "version")
-    try:
-        at, to = (without_prerelease(Version.tolerant(plane.spec.version)) for plane in (old, new))
-    except ValueError as error:
-        return [invalid(path, new.spec.version, str(error))]
-    if to >= Version(at.major, at.minor + 2):
-        detail = f"cannot update Kubernetes version from {old.spec.version} to {new.spec.version}"
-        way = (
-            f"a control plane goes up one minor version at a time: go to a v{at.major}.{at.minor + 1} first, "
-            f'or set the annotation {names.MULTI_STEP_UPGRADE_ANNOTATION}: "true" to have every step made'
-        )
-        return [forbidden(path, f"{detail}: {way}" if to.major == at.major else detail)]
-    if to < at and not _is_untouched(old, to):
-        detail = "a control plane cannot be downgraded once a Machine may have the newer version"
-        return [forbidden(path, f"cannot update Kubernetes version from {old.spec.version} to {new.spec.version}: {detail}")]
-    return []
-
-
-def _is_untouched(plane: KubeadmControlPlane, version: Version) -> bool:
-    """Whether it is known that no Machine has a newer version."""
-    try:
-        found = [without_prerelease(Version.tolerant(each.version)) for each in plane.status.versions]
-    except ValueError:
-        return False
-    return bool(found) and all(each <= version for each in found)
 
 
 def dns_errors(new: KubeadmControlPlane, old: KubeadmControlPlane) -> list[FieldError]:

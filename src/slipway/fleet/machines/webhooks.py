@@ -34,6 +34,7 @@ from slipway.fleet.contract.admission import (
     readable,
     selector_problem,
     share_errors,
+    stored,
     taint_errors,
     version_errors,
     with_prefix,
@@ -90,9 +91,7 @@ def _judge(into: type[T], errors: Callable[[T, T | None], list[FieldError]]) -> 
         new = read(request.object, into)
         if isinstance(new, FieldError):
             return Verdict(problems([new]))
-        # What is stored and cannot be read is not held against what replaces it.
-        old = None if request.old is None else read(request.old, into)
-        return Verdict(problems(errors(new, None if isinstance(old, FieldError) else old)))
+        return Verdict(problems(errors(new, stored(request.old, into))))
 
     return judge
 
@@ -132,7 +131,8 @@ def _prefix_version(spec: Manifest) -> None:
 
 def _default_set(request: AdmissionRequest) -> Manifest:
     out, spec = _labelled(request, MachineSet)
-    spec["replicas"] = _replicas(MACHINE_SET, out, request.old)
+    old = stored(request.old, MachineSet)
+    spec["replicas"] = _replicas(MACHINE_SET, out, None if old is None else old.spec.replicas)
     _select_own(spec, names.SET_NAME_LABEL, naming.label_value(out["metadata"].get("name", "")))
     _prefix_version(_filled(spec, "template", "spec"))
     return out
@@ -140,7 +140,8 @@ def _default_set(request: AdmissionRequest) -> Manifest:
 
 def _default_deployment(request: AdmissionRequest) -> Manifest:
     out, spec = _labelled(request, MachineDeployment)
-    spec["replicas"] = _replicas(MACHINE_DEPLOYMENT, out, request.old)
+    old = stored(request.old, MachineDeployment)
+    spec["replicas"] = _replicas(MACHINE_DEPLOYMENT, out, None if old is None else old.spec.replicas)
     strategy = _filled(spec, "rollout", "strategy")
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
@@ -165,7 +166,7 @@ def _select_own(spec: Manifest, label: str, value: str) -> None:
         _filled(spec, "template", "metadata", "labels")[label] = value
 
 
-def _replicas(kind: Kind, new: Manifest, old: Manifest | None) -> int:
+def _replicas(kind: Kind, new: Manifest, had: int | None) -> int:
     """How many are wanted where nobody says: what an autoscaler could go on from, else 1."""
     given = new["spec"].get("replicas")
     if given is not None:
@@ -174,8 +175,7 @@ def _replicas(kind: Kind, new: Manifest, old: Manifest | None) -> int:
     if not all(annotation in annotations for annotation in _AUTOSCALER):
         return 1
     least, most = (_size(kind, annotation, annotations) for annotation in _AUTOSCALER)
-    had = ((old or {}).get("spec") or {}).get("replicas")
-    return least if had is None else max(least, min(int(had), most))
+    return least if had is None else max(least, min(had, most))
 
 
 def _size(kind: Kind, annotation: str, annotations: Mapping[str, str]) -> int:

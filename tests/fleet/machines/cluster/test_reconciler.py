@@ -5,14 +5,16 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Any
 
+import msgspec
 import pytest
 from fleet.infrastructure import TEST_CLUSTER
 from fleet.machines.stage import CONTROL_PLANE, NAME_LABEL, NETWORK, Stage
-from fleet.world import CA_PAIR
+from fleet.world import CA_PAIR, kubeconfig
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET
 from slipway.api.machinery.errors import OperatorError
+from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.machines.cluster.reconciler import DELETE_RETRY, MISSING_RETRY, ClusterReconciler
 from slipway.kube.kubeconfig import load
 from slipway.runtime.objects import DONE, Request
@@ -251,6 +253,18 @@ async def test_a_kubeconfig_that_is_garbage_is_told_by_the_probe(stage: Stage) -
     state, reason, message = await stage.condition(CLUSTER, "c", "RemoteConnectionProbe")
     assert (state, reason) == ("False", "ProbeFailed")
     assert message.startswith("Remote connection not established yet: the kubeconfig of Secret ns/c-kubeconfig cannot be read")
+
+
+async def test_a_workload_cluster_with_the_certificate_of_another_is_told_by_the_probe(stage: Stage) -> None:
+    async with EmbeddedServer() as other:
+        stranger = msgspec.structs.replace(other.connection(), ca=CA_PAIR.certificate)
+        await stage.secret("c-kubeconfig", {"value": kubeconfig(stranger).encode()})
+        reconciler = await _provisioned(stage)
+        await eventually(lambda: stage.enqueued == [Request("ns", "c")])
+        await stage.reconcile(reconciler, "c")
+    message = (await stage.condition(CLUSTER, "c", "RemoteConnectionProbe"))[2]
+    assert message.startswith("Remote connection not established yet: ")
+    assert "certificate" in message
 
 
 async def test_a_workload_cluster_that_answers_is_told(stage: Stage) -> None:

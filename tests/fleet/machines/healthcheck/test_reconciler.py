@@ -13,6 +13,7 @@ from support.waiting import eventually
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_HEALTH_CHECK, NODE, Kind
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.healthcheck.reconciler import RECONNECT_RETRY, MachineHealthCheckReconciler
+from slipway.fleet.machines.healthcheck.watches import of_machine
 from slipway.runtime.objects import DONE, Request, Result, timestamp
 
 pytestmark = pytest.mark.asyncio
@@ -284,6 +285,17 @@ async def test_a_selector_that_means_nothing_is_told(stage: Stage) -> None:
     _, reason, message = await stage.condition(MACHINE_HEALTH_CHECK, "h", "RemediationAllowed")
     assert reason == "InternalError"
     assert '"Like" is not a valid label selector operator' in message
+
+
+async def test_a_selector_that_means_nothing_holds_up_no_other_health_check(stage: Stage) -> None:
+    await _check(stage)
+    selector = {"matchExpressions": [{"key": "pool", "operator": "Like", "values": ["a"]}]}
+    await stage.create(MACHINE_HEALTH_CHECK, "a-broken-one", {"clusterName": "c", "selector": selector, "checks": CHECKS})
+    await _cluster(stage)
+    await stage.member(MACHINE, "m", labels={"pool": "a"})
+    await stage.settle([MACHINE, MACHINE_HEALTH_CHECK])
+    (machine,) = await stage.cache.list(MACHINE)
+    assert await of_machine(machine, stage.cache) == [Request("ns", "h")]
 
 
 async def test_a_workload_cluster_that_cannot_be_reached_is_told_and_nothing_judged(stage: Stage) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE
+from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, reference
 from fleet.machines.machine.machineworld import MachineWorld, said
+from fleet.world import preserving_crd
 
-from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET
+from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET, Kind
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.aio import PatchType
 
@@ -69,7 +70,7 @@ async def test_the_node_gets_labels_and_annotations_and_loses_the_taint_of_a_new
     assert "other" not in metadata["labels"]
     assert metadata["annotations"]["cluster.x-k8s.io/machine"] == "m"
     assert metadata["annotations"]["cluster.x-k8s.io/labels-from-machine"] == "node.cluster.x-k8s.io/zone"
-    assert "taints" not in node["spec"] or node["spec"]["taints"] == []
+    assert "node.cluster.x-k8s.io/uninitialized" not in [taint["key"] for taint in node["spec"].get("taints") or ()]
 
 
 async def test_a_machine_at_rest_is_not_written_again(world: MachineWorld) -> None:
@@ -186,12 +187,18 @@ async def test_a_machine_that_is_not_there_any_more_needs_nothing(world: Machine
 async def test_the_node_of_an_old_revision_is_marked_and_its_machine_is_not_up_to_date(world: MachineWorld) -> None:
     await world.cluster()
     revision = "machinedeployment.clusters.x-k8s.io/revision"
-    template = {"spec": {"clusterName": "c", "version": "v1.35.4"}}
-    deployment = {"metadata": {"name": "md", "namespace": world.namespace, "annotations": {revision: "1"}}, "spec": {"template": template}}
-    await world.client.create(MACHINE_DEPLOYMENT, deployment)
-    metadata = {"name": "ms", "namespace": world.namespace, "annotations": {revision: "1"}}
-    metadata["labels"] = {"cluster.x-k8s.io/deployment-name": "md"}
-    machine_set = await world.client.create(MACHINE_SET, {"metadata": metadata, "spec": {"template": template}})
+    machine_spec = {
+        "clusterName": "c",
+        "version": "v1.35.4",
+        "bootstrap": {"dataSecretName": "s"},
+        "infrastructureRef": reference(TEST_MACHINE, "t"),
+    }
+    labels = {"cluster.x-k8s.io/deployment-name": "md"}
+    template = {"metadata": {"labels": labels}, "spec": machine_spec}
+    spec = {"clusterName": "c", "selector": {"matchLabels": labels}, "template": template}
+    named = {"namespace": world.namespace, "annotations": {revision: "1"}, "labels": labels}
+    await world.client.create(MACHINE_DEPLOYMENT, {"metadata": {"name": "md", **named}, "spec": spec})
+    machine_set = await world.client.create(MACHINE_SET, {"metadata": {"name": "ms", **named}, "spec": spec})
     owner = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": "ms", "controller": True}
     await world.machine("m", metadata={"ownerReferences": [{**owner, "uid": machine_set["metadata"]["uid"]}]})
     await world.providers("m")
@@ -205,4 +212,21 @@ async def test_the_node_of_an_old_revision_is_marked_and_its_machine_is_not_up_t
     await world.rest("m")
     assert said(await world.get("m"), "UpToDate") == ("False", "NotUpToDate", "* Version v1.35.4, v1.36.3 required")
     taint = {"key": "node.cluster.x-k8s.io/outdated-revision", "effect": "PreferNoSchedule"}
-    assert (await world.remote.get(NODE, "m"))["spec"]["taints"] == [taint]
+    assert taint in (await world.remote.get(NODE, "m"))["spec"]["taints"]
+
+
+async def test_a_provider_of_the_older_contract_is_understood(world: MachineWorld) -> None:
+    kind = Kind("infrastructure.cluster.x-k8s.io", "v1beta1", "OldMachine", "oldmachines")
+    crd = preserving_crd(kind)
+    crd["metadata"]["labels"] = {"cluster.x-k8s.io/v1beta1": "v1beta1"}
+    await world.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+    await world.cluster()
+    await world.machine("m", spec={"infrastructureRef": reference(kind, "m")})
+    await world.providers("m")
+    await world.client.create(kind, {"metadata": {"name": "m", "namespace": world.namespace}, "spec": {"providerID": "old://m"}})
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    await world.patch(kind, "m", {"status": {"ready": True, "conditions": [ready]}}, subresource="status")
+    await world.rest("m")
+    machine = await world.get("m")
+    assert machine["spec"]["providerID"] == "old://m"
+    assert said(machine, "InfrastructureReady") == ("True", "Ready", "")

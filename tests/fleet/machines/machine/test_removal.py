@@ -9,6 +9,7 @@ from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, condition
 from fleet.machines.machine.machineworld import MachineWorld, said
 
 from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_DRAIN_RULE, NODE, POD, SECRET, VOLUME_ATTACHMENT, Kind
+from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.machine.words import NODE_DELETION_STARTED
 from slipway.kube.aio import PatchType
 
@@ -284,3 +285,15 @@ async def test_a_node_that_came_late_is_still_found(world: MachineWorld) -> None
     await host_goes(world)
     await world.reconcile("m")
     assert await world.remote.find(NODE, "m") is None
+
+
+async def test_a_host_that_cannot_be_read_is_told_and_not_taken_for_gone(world: MachineWorld) -> None:
+    await world.cluster()
+    unknown = {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "NoSuchMachine", "name": "x"}
+    await world.machine("m", spec={"infrastructureRef": unknown}, metadata={"finalizers": ["machine.cluster.x-k8s.io"]})
+    await world.client.delete(MACHINE, "m", world.namespace)
+    with pytest.raises(OperatorError, match="nosuchmachines"):
+        await world.reconcile("m")
+    _, reason, message = said(await world.get("m"), "Deleting")
+    assert reason == "InternalError"
+    assert message.startswith("It is not known whether the NoSuchMachine is still there: ")

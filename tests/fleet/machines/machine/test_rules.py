@@ -58,6 +58,12 @@ def test_an_invalid_rule_holds_what_it_may_be_about(given: rules.Rule, expected:
     assert behavior({"app": "a"}, given) is expected
 
 
+def test_a_rule_that_cannot_be_read_holds_what_no_rule_before_it_decides() -> None:
+    lost = rules.unreadable("m", "it is no rule")
+    assert behavior({"app": "a"}, lost) is Behavior.HOLD
+    assert behavior({"app": "a"}, lost, rule("a", "WaitCompleted")) is Behavior.WAIT
+
+
 def test_a_valid_rule_before_it_decides() -> None:
     assert behavior({"app": "a"}, rule("b", pods=[{"selector": INVALID}]), rule("a", "WaitCompleted")) is Behavior.WAIT
 

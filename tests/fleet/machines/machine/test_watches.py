@@ -86,3 +86,12 @@ async def test_a_manager_brings_a_machine_up_and_down(world: MachineWorld) -> No
     finally:
         stop.set()
         await run
+
+
+async def test_a_machine_that_cannot_be_read_is_still_found_by_its_owner() -> None:
+    found = Object(
+        MACHINE,
+        b'{"metadata": {"name": "bad", "namespace": "x", "ownerReferences": [{"apiVersion": "cluster.x-k8s.io/v1beta2", '
+        b'"kind": "MachineSet", "name": "y"}]}, "spec": {"providerID": 5}}',
+    )
+    assert list(watches.concerns(found)) == ["owner MachineSet x/y"]

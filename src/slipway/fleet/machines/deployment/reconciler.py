@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from slipway.api.cluster import names
-from slipway.api.cluster.core.machine import Machine
 from slipway.api.cluster.core.machinedeployment import MachineDeployment
 from slipway.api.cluster.core.machineset import MachineSet
 from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
@@ -23,6 +22,7 @@ from slipway.fleet.contract.facts import cluster_from, cluster_reference, paused
 from slipway.fleet.contract.references import ANY, References
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status, deprecated_summary
+from slipway.fleet.machines import decoded
 from slipway.fleet.machines.deployment import desired, status
 from slipway.fleet.machines.deployment.gate import RETRY, Gate, Wait, has_machines
 from slipway.fleet.machines.deployment.input import defaulted, refuse
@@ -117,6 +117,7 @@ class MachineDeploymentReconciler:
         planes = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=ANY)
         self._gate = Gate(cache, Checks(self._references, planes))
         self._expected = Expectations(cache)
+        self._decoded = decoded.machines(cache)
         self._sets = MachineSets(client, cache, self._expected, events)
 
     async def reconcile(self, request: Request) -> Result:
@@ -287,7 +288,7 @@ class MachineDeploymentReconciler:
         seen = status.Seen(
             subject.deployment,
             sets,
-            [read(one, Machine) for one in await self._machines(outcome)],
+            [self._decoded(one) for one in await self._machines(outcome)],
             tuple(outcome.missing),
             waiting,
             problem,

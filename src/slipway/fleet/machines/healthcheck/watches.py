@@ -9,7 +9,7 @@ from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_HEALTH_CHECK
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.fleet.contract.facts import cluster_from, read
 from slipway.fleet.contract.references import changed
-from slipway.fleet.contract.selectors import matches
+from slipway.fleet.contract.selectors import matches, problem
 from slipway.fleet.machines.healthcheck import observed
 from slipway.runtime.controller import Watch
 
@@ -33,7 +33,7 @@ async def of_machine(found: Object, cache: Cache) -> Iterable[Request]:
     add_indices(cache)
     key = f"{found.namespace}/{found.metadata.labels.get(CLUSTER_NAME_LABEL, '')}"
     checks = await cache.list(MACHINE_HEALTH_CHECK, index=(OF_CLUSTER, key))
-    return [check.request for check in checks if matches(read(check, MachineHealthCheck).spec.selector, found.metadata.labels)]
+    return [check.request for check in checks if _chooses(check, found)]
 
 
 async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
@@ -72,7 +72,7 @@ def on_node(cache: Cache, enqueue: Callable[[Request], None]) -> Callable[[str, 
             if machine.metadata.labels.get(CLUSTER_NAME_LABEL) != cluster:
                 continue
             for check in checks:
-                if matches(read(check, MachineHealthCheck).spec.selector, machine.metadata.labels):
+                if _chooses(check, machine):
                     enqueue(check.request)
 
     return heard
@@ -86,6 +86,12 @@ def on_probe(cache: Cache, enqueue: Callable[[Request], None]) -> Callable[[str,
             enqueue(check.request)
 
     return heard
+
+
+def _chooses(check: Object, machine: Object) -> bool:
+    """A selector that means nothing chooses nothing; it is told where its health check is reconciled, and holds up no other."""
+    selector = read(check, MachineHealthCheck).spec.selector
+    return not problem(selector) and matches(selector, machine.metadata.labels)
 
 
 def _cluster_of_check(found: Object) -> Iterable[str]:

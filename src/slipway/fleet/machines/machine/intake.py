@@ -46,12 +46,16 @@ def take_infrastructure(status: Status, machine: Manifest, infrastructure: Manif
     host = externals.host(infrastructure)
     if not host.provider_id:
         return
-    if host.addresses is not None:
-        status.fields["addresses"] = host.addresses
-    if host.spec_failure_domain is not None:
-        machine["spec"]["failureDomain"] = host.spec_failure_domain
-    if host.failure_domain is not None:
-        status.fields["failureDomain"] = host.failure_domain
+    for fields, name, value in (
+        (status.fields, "addresses", host.addresses),
+        (machine["spec"], "failureDomain", host.spec_failure_domain),
+        (status.fields, "failureDomain", host.failure_domain),
+    ):
+        if value:
+            fields[name] = value
+        elif value is not None:
+            # Said to be empty, which the API has no way to write.
+            fields.pop(name, None)
     machine["spec"]["providerID"] = host.provider_id
     _initialized(status, "infrastructureProvisioned")
 

@@ -60,6 +60,8 @@ WATCHES = watches.WATCHES
 RULES = (
     rule(MACHINE, *READ, "patch"),
     rule(MACHINE, "patch", subresource="status"),
+    # Where the API server enforces who may hold up the deletion of an owner.
+    rule(MACHINE, "update", subresource="finalizers"),
     rule(CLUSTER, "list", "watch"),
     rule(MACHINE_SET, "list", "watch"),
     rule(MACHINE_DEPLOYMENT, "list", "watch"),
@@ -93,7 +95,7 @@ class MachineReconciler:
         self._client = client
         self._cache = cache
         self._clock = clock
-        watches.add_indices(cache)
+        watches.add_index(cache)
         watches.follow(workload, cache, enqueue)
         references = References(client, cache, watch=lambda kind: watch(watches.external(kind)), watchable=ANY)
         planes = References(client, cache, watch=lambda kind: watch(watches.control_planes(kind)), watchable=ANY)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
+    from slipway.runtime.objects import Object
 
 # Drains and detaching take their time: they are looked at so often, however often the Machine changes.
 RETRY = 20.0
@@ -124,8 +125,11 @@ class Removal:
             case Step.PRE_TERMINATE_HOOKS:
                 return self._wait_for_hooks(scope, names.PRE_TERMINATE_HOOK_PREFIX, "pre-terminate", "waitForPreTerminateHookStartTime")
             case Step.INFRASTRUCTURE:
-                reference = machine.spec.infrastructure_ref
-                await self._providers.delete(scope, reference, scope.observed.infrastructure)
+                reference, observed = machine.spec.infrastructure_ref, scope.observed
+                if observed.infrastructure.is_unread:
+                    text = f"It is not known whether the {reference.kind} is still there: {observed.infrastructure_problem}"
+                    return Waiting(Said(names.INTERNAL_ERROR_REASON, text))
+                await self._providers.delete(scope, reference, observed.infrastructure)
                 return Waiting(Said(names.WAITING_FOR_INFRASTRUCTURE_DELETION_REASON, f"Waiting for {reference.kind} to be deleted"))
             case Step.BOOTSTRAP:
                 reference = machine.spec.bootstrap.config_ref
@@ -207,14 +211,14 @@ class Removal:
         except OperatorError as error:
             scope.observed.deletion = Said(words.DRAINING_NODE, f"Error draining Node: {error.message}")
             scope.status.set_deprecated(deprecated.not_well(condition, "DrainingFailed", "Warning", error.message))
-            text = f"error draining Machine's node {scope.node_name!r}: {error.message}"
+            text = f'error draining Machine\'s node "{scope.node_name}": {error.message}'
             self._events.event(scope.manifest, "Warning", "FailedDrainNode", text)
             raise
         if message:
             self._later(scope, Step.DRAIN)
             scope.status.set_deprecated(deprecated.not_well(condition, "Draining", "Info", message))
             return Waiting(Said(words.DRAINING_NODE, message), RETRY)
-        self._succeeded(scope, condition, "SuccessfulDrainNode", f"success draining Machine's node {scope.node_name!r}")
+        self._succeeded(scope, condition, "SuccessfulDrainNode", f'success draining Machine\'s node "{scope.node_name}"')
         return None
 
     async def _drained(self, scope: Scope, started: str) -> str:
@@ -242,7 +246,7 @@ class Removal:
         if message:
             self._later(scope, Step.VOLUMES)
             return Waiting(Said(words.WAITING_FOR_VOLUME_DETACH, message), RETRY)
-        text = f"success waiting for node volumes detaching Machine's node {scope.node_name!r}"
+        text = f'success waiting for node volumes detaching Machine\'s node "{scope.node_name}"'
         self._succeeded(scope, condition, "NodeVolumesDetached", text)
         return None
 
@@ -259,8 +263,8 @@ class Removal:
         return ready.get("status") != TRUE and deletion.is_powered_off(scope.observed.infrastructure.manifest)
 
     async def _rules(self, scope: Scope) -> list[Rule]:
-        found = await self._cache.list(MACHINE_DRAIN_RULE, scope.namespace)
-        return rules.for_machine([rules.parse(read(each, MachineDrainRule)) for each in found], scope.labels, scope.cluster_labels)
+        found = [_rule(each) for each in await self._cache.list(MACHINE_DRAIN_RULE, scope.namespace)]
+        return rules.for_machine(found, scope.labels, scope.cluster_labels)
 
     async def _delete_node(self, scope: Scope) -> Waiting | None:
         """Try until the time is over that the spec gives, from the first try on."""
@@ -310,3 +314,10 @@ class Removal:
     def _forget(self, scope: Scope) -> None:
         for step in (Step.DRAIN, Step.VOLUMES):
             self._next.pop((scope.uid, step), None)
+
+
+def _rule(found: Object) -> Rule:
+    try:
+        return rules.parse(read(found, MachineDrainRule))
+    except OperatorError as error:
+        return rules.unreadable(found.name, error.message)

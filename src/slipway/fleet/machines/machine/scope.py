@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from slipway.api.cluster.core.machine import Machine
 from slipway.api.cluster.kinds import MACHINE
 from slipway.api.cluster.meta import decode
 from slipway.api.cluster.names import CONTROL_PLANE_INITIALIZED_CONDITION, CONTROL_PLANE_LABEL
+from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract import conditions
 from slipway.fleet.contract import scope as contract
 from slipway.fleet.contract.facts import cluster_from
@@ -52,7 +55,10 @@ class Scope(contract.Scope):
     @property
     def machine(self) -> Machine:
         """The Machine as it is by now."""
-        return decode(self.manifest, Machine)
+        try:
+            return decode(self.manifest, Machine)
+        except msgspec.ValidationError as error:
+            raise OperatorError(f"the Machine {self.namespace}/{self.name} cannot be read: {error}") from None
 
     @property
     def uid(self) -> str:

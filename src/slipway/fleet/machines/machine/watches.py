@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from slipway.api.cluster import names
-from slipway.api.cluster.core.machine import Machine
 from slipway.api.cluster.kinds import CLUSTER, CORE_GROUP, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
-from slipway.fleet.contract.facts import cluster_from, read
+from slipway.fleet.contract.facts import cluster_from
 from slipway.fleet.contract.references import changed, clusters_of_control_plane, members
 from slipway.runtime.controller import Watch
 
@@ -21,10 +20,38 @@ if TYPE_CHECKING:
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.objects import Object, Request
 
-_BY_NODE = "node of a cluster"
-_BY_EXTERNAL = "bootstrap or infrastructure"
-_BY_SET = "MachineSet"
-_BY_DEPLOYMENT = names.DEPLOYMENT_NAME_LABEL
+CONCERNS = "what concerns a Machine"
+"""The index of Machines by their Node, by what they refer to and by their owners."""
+
+
+class _Reference(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    name: str = ""
+    api_group: str = ""
+
+
+class _Bootstrap(msgspec.Struct, rename="camel"):
+    config_ref: _Reference = msgspec.field(default_factory=_Reference)
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    cluster_name: str = ""
+    provider_id: str = msgspec.field(default="", name="providerID")
+    bootstrap: _Bootstrap = msgspec.field(default_factory=_Bootstrap)
+    infrastructure_ref: _Reference = msgspec.field(default_factory=_Reference)
+
+
+class _NodeRef(msgspec.Struct):
+    name: str = ""
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    node_ref: _NodeRef = msgspec.field(default_factory=_NodeRef)
+
+
+class _Machine(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
 
 
 class _Condition(msgspec.Struct):
@@ -64,12 +91,8 @@ def _template_facts(found: Object) -> Any:
     return spec.get("template"), rollout, found.metadata.annotations.get(names.REVISION_ANNOTATION)
 
 
-def add_indices(cache: Cache) -> None:
-    """Let Machines be found by their Node, by what they refer to and by their owners."""
-    cache.add_index(MACHINE, _BY_NODE, _node_keys)
-    cache.add_index(MACHINE, _BY_EXTERNAL, _external_keys)
-    cache.add_index(MACHINE, _BY_SET, _set_keys)
-    cache.add_index(MACHINE, _BY_DEPLOYMENT, _deployment_keys)
+def add_index(cache: Cache) -> None:
+    cache.add_index(MACHINE, CONCERNS, concerns)
 
 
 async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
@@ -84,16 +107,19 @@ async def of_control_plane(found: Object, cache: Cache) -> Iterable[Request]:
 
 
 async def of_external(found: Object, cache: Cache) -> Iterable[Request]:
-    key = f"{found.namespace}/{found.kind.group}/{found.kind.kind}/{found.name}"
-    return [each.request for each in await cache.list(MACHINE, index=(_BY_EXTERNAL, key))]
+    return await _concerned(cache, _referred(found.namespace, found.kind.group, found.kind.kind, found.name))
 
 
 async def of_set(found: Object, cache: Cache) -> Iterable[Request]:
-    return [each.request for each in await cache.list(MACHINE, index=(_BY_SET, f"{found.namespace}/{found.name}"))]
+    return await _concerned(cache, _owned(MACHINE_SET, found.namespace, found.name))
 
 
 async def of_deployment(found: Object, cache: Cache) -> Iterable[Request]:
-    return [each.request for each in await cache.list(MACHINE, index=(_BY_DEPLOYMENT, f"{found.namespace}/{found.name}"))]
+    return await _concerned(cache, _owned(MACHINE_DEPLOYMENT, found.namespace, found.name))
+
+
+async def _concerned(cache: Cache, key: str) -> list[Request]:
+    return [each.request for each in await cache.list(MACHINE, index=(CONCERNS, key))]
 
 
 WATCHES = (
@@ -122,9 +148,9 @@ def follow(workload: WorkloadClusters, cache: Cache, enqueue: Callable[[Request]
             return
         provider_id = known.decode(_Node).spec.provider_id
         store = cache.informer(MACHINE).store
-        found = [*store.indexed(_BY_NODE, _key(namespace, cluster, known.name, ""))]
+        found = [*store.indexed(CONCERNS, _on(namespace, cluster, node=known.name))]
         if provider_id:
-            found += store.indexed(_BY_NODE, _key(namespace, cluster, "", provider_id))
+            found += store.indexed(CONCERNS, _on(namespace, cluster, provider_id=provider_id))
         for request in {each.request for each in found}:
             enqueue(request)
 
@@ -137,32 +163,36 @@ def follow(workload: WorkloadClusters, cache: Cache, enqueue: Callable[[Request]
     workload.on_probe(on_probe)
 
 
-def _node_keys(found: Object) -> Iterable[str]:
-    machine = read(found, Machine)
-    cluster = machine.spec.cluster_name
-    if machine.status.node_ref.name:
-        yield _key(found.namespace, cluster, machine.status.node_ref.name, "")
-    if machine.spec.provider_id:
-        yield _key(found.namespace, cluster, "", machine.spec.provider_id)
-
-
-def _key(namespace: str, cluster: str, node: str, provider_id: str) -> str:
-    return f"{namespace}/{cluster}/{node}|{provider_id}"
-
-
-def _external_keys(found: Object) -> Iterable[str]:
-    spec = read(found, Machine).spec
-    for reference in (spec.bootstrap.config_ref, spec.infrastructure_ref):
-        if reference.name:
-            yield f"{found.namespace}/{reference.api_group}/{reference.kind}/{reference.name}"
-
-
-def _set_keys(found: Object) -> Iterable[str]:
+def concerns(found: Object) -> Iterable[str]:
+    namespace = found.namespace
     for owner in found.metadata.owner_references:
         if owner.kind == MACHINE_SET.kind and owner.api_version.partition("/")[0] == CORE_GROUP:
-            yield f"{found.namespace}/{owner.name}"
+            yield _owned(MACHINE_SET, namespace, owner.name)
+    deployment = found.metadata.labels.get(names.DEPLOYMENT_NAME_LABEL)
+    if deployment:
+        yield _owned(MACHINE_DEPLOYMENT, namespace, deployment)
+    try:
+        machine = found.decode(_Machine)
+    except msgspec.ValidationError:
+        # It is told when it is reconciled; here it would keep all others from being found.
+        return
+    spec, node = machine.spec, machine.status.node_ref.name
+    if node:
+        yield _on(namespace, spec.cluster_name, node=node)
+    if spec.provider_id:
+        yield _on(namespace, spec.cluster_name, provider_id=spec.provider_id)
+    for reference in (spec.bootstrap.config_ref, spec.infrastructure_ref):
+        if reference.name:
+            yield _referred(namespace, reference.api_group, reference.kind, reference.name)
 
 
-def _deployment_keys(found: Object) -> Iterable[str]:
-    name = found.metadata.labels.get(names.DEPLOYMENT_NAME_LABEL)
-    return [f"{found.namespace}/{name}"] if name else []
+def _on(namespace: str, cluster: str, *, node: str = "", provider_id: str = "") -> str:
+    return f"node {namespace}/{cluster}/{node}|{provider_id}"
+
+
+def _referred(namespace: str, group: str, kind: str, name: str) -> str:
+    return f"reference {namespace}/{group}/{kind}/{name}"
+
+
+def _owned(kind: Kind, namespace: str, name: str) -> str:
+    return f"owner {kind.kind} {namespace}/{name}"

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from slipway.api.cluster import names
-from slipway.api.cluster.core.machine import Machine
 from slipway.api.cluster.kinds import MACHINE
 from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract import selectors
-from slipway.fleet.contract.facts import read
 from slipway.fleet.contract.scope import Patcher, merge_patch
 from slipway.fleet.contract.status import Status
 from slipway.fleet.contract.templates import kind_from
+from slipway.fleet.machines import decoded
 from slipway.fleet.machines.machineset import desired
 from slipway.fleet.machines.machineset.watches import OWNER, by_owner, controlled, uncontrolled
 from slipway.fleet.machines.writing import own
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from slipway.api.cluster.core.machine import Machine
     from slipway.api.cluster.core.machineset import MachineSet
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.references import References
@@ -74,6 +74,7 @@ class Members:
     ) -> None:
         self._client, self._cache, self._references = client, cache, references
         self._machines, self._metadata = machines, metadata
+        self._decoded = decoded.machines(cache)
         self._expected, self._events, self._clock = expected, events, clock
         # By the uid of a Machine: what it and its clones were when all was as it is to be.
         self._done: dict[str, tuple[object, ...]] = {}
@@ -87,7 +88,7 @@ class Members:
         loose = await uncontrolled(self._cache, MACHINE, metadata["namespace"])
         members = [one for one in found if selectors.matches(selector, one.metadata.labels)]
         members += [one for one in loose if selectors.matches(selector, one.metadata.labels) and await self._adopt(manifest, one)]
-        return [Member(one, read(one, Machine)) for one in members]
+        return [Member(one, self._decoded(one)) for one in members]
 
     async def _adopt(self, manifest: Manifest, machine: Object) -> bool:
         try:

@@ -17,7 +17,7 @@ from slipway.fleet.machines.machine.deletion import is_unreachable
 from slipway.fleet.machines.machine.drain import evictions, filters, volumes
 from slipway.fleet.machines.machine.drain.filters import Behavior
 from slipway.kube.aio import PatchType
-from slipway.kube.errors import ApiError, NotFoundError, decode, status_failure
+from slipway.kube.errors import ApiError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,10 +109,9 @@ class Drainer:
         }
         try:
             async with asyncio.timeout_at(ends):
-                answer = await self._client.raw(
+                await self._client.raw(
                     path(POD, metadata["namespace"], metadata["name"], "eviction"), method="POST", body=msgspec.json.encode(eviction)
                 )
-            _check(answer)
         except TimeoutError:
             outcome.fail(pod, _TIMED_OUT)
         except ApiError as error:
@@ -144,13 +143,6 @@ class Drainer:
             except ApiError as error:
                 outcome.fail(pod, error.message)
         return outcome
-
-
-def _check(answer: bytes) -> None:
-    """The API server answers 201 for a Pod with several budgets, and says in the Status that it did nothing."""
-    status = decode(answer, 201)
-    if status.get("status") == "Failure":
-        raise status_failure(status, 500)
 
 
 def note_refusal(outcome: Outcome, pod: Manifest, error: Exception) -> None:

@@ -37,11 +37,6 @@ class Plan(NamedTuple):
     held: list[tuple[Manifest, str]]
     """With what must be mended first."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing that has to go away."""
-        return not any((self.now, self.later, self.going, self.waited_for, self.waited_for_later, self.held))
-
 
 class Outcome(msgspec.Struct):
     """How far a drain has come."""

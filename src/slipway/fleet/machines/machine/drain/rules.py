@@ -74,6 +74,11 @@ def parse(manifest: MachineDrainRule) -> Rule:
     return Rule(manifest.metadata["name"], behavior, spec.drain.order or 0, machines, pods, tuple(problems))
 
 
+def unreadable(name: str, why: str) -> Rule:
+    """A rule of which nothing is known: it may be about every Pod."""
+    return Rule(name, "", 0, problems=(why,))
+
+
 def for_machine(rules: Iterable[Rule], labels: Mapping[str, str], labels_of_cluster: Mapping[str, str]) -> list[Rule]:
     """The rules that are or may be for a Machine, in the order in which they decide."""
     found = []

@@ -1,7 +1,7 @@
 """Records what Cluster API makes of ClusterResourceSets: contents, hashes, when they are applied, and its webhooks' verdicts; needs Go.
 
-``python tests/oracles/addons_record.py`` builds tests/oracles/addons inside a copy of the module, as most of it is not exported, and asks
-it about tests/golden/clusterapi/addons/cases.yaml.
+``python tests/oracles/clusterapi_addons_record.py`` builds tests/oracles/clusterapi_addons inside a copy of the module, as most of it is
+not exported, and asks it about tests/golden/clusterapi/addons/cases.yaml.
 """
 
 from __future__ import annotations
@@ -20,21 +20,24 @@ from slipway.lab.programs.gobuild import CLUSTER_API, module_source
 
 VERSION = "v1.14.2"
 HERE = Path(__file__).parent
+FILES = {"shim.go": "core/reconcilers/clusterresourceset/shim.go", "main.go": "cmd/slipway-oracle/main.go"}
 GOLDEN = HERE.parent / "golden/clusterapi/addons"
 
 
 def oracle() -> Path:
     """The oracle program, built inside a copy of the module."""
-    work = cache_root() / "build" / VERSION / "addons"
+    work = cache_root() / "build" / VERSION / "clusterapi_addons"
     if not work.exists():
         shutil.copytree(module_source(CLUSTER_API, VERSION), work)
-    subprocess.run(["chmod", "-R", "u+w", str(work)], check=True)
-    shutil.copyfile(HERE / "addons/shim.go", work / "core/reconcilers/clusterresourceset/shim.go")
-    (work / "oracle").mkdir(exist_ok=True)
-    shutil.copyfile(HERE / "addons/main.go", work / "oracle/main.go")
+        # Its API is a module of its own, which is wanted beside it.
+        shutil.copytree(module_source(f"{CLUSTER_API}/api", VERSION), work / "api")
+        subprocess.run(["chmod", "-R", "u+w", str(work)], check=True)
+    for name, place in FILES.items():
+        (work / place).parent.mkdir(exist_ok=True)
+        shutil.copyfile(HERE / "clusterapi_addons" / name, work / place)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-    subprocess.run(["go", "build", "-p", "1", "-o", "addons-oracle", "./oracle"], cwd=work, env=environment, check=True)
-    return work / "addons-oracle"
+    subprocess.run(["go", "build", "-p", "1", "-o", "oracle", "./cmd/slipway-oracle"], cwd=work, env=environment, check=True)
+    return work / "oracle"
 
 
 def ask(program: Path, questions: list[Any]) -> list[Any]:
