@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from typing import Any
 
 from fleet.controlplane.etcdmodel import Etcd, inspection_of
@@ -21,7 +22,7 @@ from fleet.infrastructure import (
     template,
     workload_cluster,
 )
-from fleet.world import kubeconfig, preserving_crd
+from fleet.world import kubeconfig
 from support.waiting import eventually
 
 from slipway.api.cluster import crds as own
@@ -299,6 +300,13 @@ _NODE_INFO = dict.fromkeys(
 )
 
 
+@cache
+def definitions() -> list[Manifest]:
+    """The CRDs that a control plane has to do with."""
+    wanted = {f"{kind.plural}.{kind.group}" for kind in CACHED}
+    return [crd for crd in own.crds() if crd["metadata"]["name"] in wanted]
+
+
 @asynccontextmanager
 async def estate() -> AsyncIterator[Estate]:
     async with (
@@ -308,10 +316,7 @@ async def estate() -> AsyncIterator[Estate]:
         workload_cluster(workload.connection()) as inside,
     ):
         await client.create(NAMESPACE, {"metadata": {"name": PLACE}})
-        known = {crd["metadata"]["name"] for crd in own.crds()}
-        preserving = [preserving_crd(kind) for kind in (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)]
-        missing = [crd for crd in preserving if crd["metadata"]["name"] not in known]
-        for crd in (*own.crds(), *missing, *crds()):
+        for crd in (*definitions(), *crds()):
             await client.create(CUSTOM_RESOURCE_DEFINITION, crd)
         made = Estate(management, client, inside)
         try:
