@@ -5,8 +5,9 @@ Hosts, bootstrap data and the Machine controller are played by hand: a host come
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from typing import Any
 
 from fleet.controlplane.etcdmodel import Etcd, inspection_of
@@ -21,7 +22,7 @@ from fleet.infrastructure import (
     template,
     workload_cluster,
 )
-from fleet.world import kubeconfig, preserving_crd
+from fleet.world import kubeconfig
 from support.waiting import eventually
 
 from slipway.api.cluster import crds as own
@@ -115,6 +116,15 @@ class Estate:
         await self.client.create(
             SECRET, {"metadata": {"name": "c-kubeconfig", "namespace": PLACE, "labels": labels}, "stringData": {"value": content}}
         )
+
+    async def machine(self, name: str, *, control_plane: bool, owners: Sequence[Manifest] = ()) -> None:
+        """A Machine that is not the control plane's."""
+        labels = {names.CLUSTER_NAME_LABEL: "c", **({names.CONTROL_PLANE_LABEL: ""} if control_plane else {})}
+        config = {"apiGroup": KUBEADM_CONFIG.group, "kind": KUBEADM_CONFIG.kind, "name": name}
+        infrastructure = {"apiGroup": TEST_MACHINE.group, "kind": TEST_MACHINE.kind, "name": name}
+        spec = {"clusterName": "c", "version": "v1.35.4", "bootstrap": {"configRef": config}, "infrastructureRef": infrastructure}
+        metadata = {"name": name, "namespace": PLACE, "labels": labels, "ownerReferences": list(owners)}
+        await self.client.create(MACHINE, {"metadata": metadata, "spec": spec})
 
     async def patch(self, kind: Kind, name: str, body: Manifest, *, status: bool = False) -> Manifest:
         return await self.client.patch(kind, name, PLACE, body, type=PatchType.MERGE, subresource="status" if status else "")
@@ -290,6 +300,13 @@ _NODE_INFO = dict.fromkeys(
 )
 
 
+@cache
+def definitions() -> list[Manifest]:
+    """The CRDs that a control plane has to do with."""
+    wanted = {f"{kind.plural}.{kind.group}" for kind in CACHED}
+    return [crd for crd in own.crds() if crd["metadata"]["name"] in wanted]
+
+
 @asynccontextmanager
 async def estate() -> AsyncIterator[Estate]:
     async with (
@@ -299,10 +316,7 @@ async def estate() -> AsyncIterator[Estate]:
         workload_cluster(workload.connection()) as inside,
     ):
         await client.create(NAMESPACE, {"metadata": {"name": PLACE}})
-        known = {crd["metadata"]["name"] for crd in own.crds()}
-        preserving = [preserving_crd(kind) for kind in (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)]
-        missing = [crd for crd in preserving if crd["metadata"]["name"] not in known]
-        for crd in (*own.crds(), *missing, *crds()):
+        for crd in (*definitions(), *crds()):
             await client.create(CUSTOM_RESOURCE_DEFINITION, crd)
         made = Estate(management, client, inside)
         try:

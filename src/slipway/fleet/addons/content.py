@@ -74,10 +74,8 @@ def _objects(raw: bytes, where: str) -> list[Manifest]:
         text = raw.decode()
     except UnicodeDecodeError:
         raise OperatorError(f"{where} is no text") from None
-    if text.lstrip().startswith("["):
-        found = _listed(text, where)
-    else:
-        found = [document.value for document in goyaml.load(text, where)]
+    listed = text.lstrip().startswith("[")
+    found = _listed(text, where) if listed else [document.value for document in goyaml.load(text, where)]
     return [_object(each, number, where) for number, each in enumerate(found, 1) if each is not None]
 
 

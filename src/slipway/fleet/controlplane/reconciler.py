@@ -33,6 +33,7 @@ from slipway.fleet.contract.status import Status, well
 from slipway.fleet.controlplane import adoption, deletion
 from slipway.fleet.controlplane.addons import Addons
 from slipway.fleet.controlplane.credentials import Credentials
+from slipway.fleet.controlplane.decisions.preflight import Blocked
 from slipway.fleet.controlplane.drift import drift
 from slipway.fleet.controlplane.inspection import Inspection
 from slipway.fleet.controlplane.operations import Operations
@@ -50,7 +51,7 @@ from slipway.runtime.objects import DONE, Object, Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from slipway.api.cluster.kinds import Kind
     from slipway.fleet.clustercache import WorkloadClusters
@@ -165,10 +166,8 @@ class KubeadmControlPlaneReconciler:
             if not work.is_deleted and (orphans := adoption.orphans(machines)):
                 await adoption.adopt(self._client, work, orphans, self._events)
                 return DONE
-            if not work.is_deleted:
-                adoption.require_all(machines, work.name)
-            await self._gather(work, [machine for machine in machines if adoption.is_owned(machine, work.name)])
-        return await self._proceed(work)
+            return await self._proceed(work, machines)
+        return await self._proceed(work, ())
 
     def _is_paused(self, work: Work) -> bool:
         """Whether nothing is to be done but to tell that it is paused, or is no longer."""
@@ -177,11 +176,12 @@ class KubeadmControlPlaneReconciler:
         Status(work.manifest, work.now).paused(causes)
         return bool(causes) or before is None or before.status == TRUE
 
-    async def _proceed(self, work: Work) -> Result:
+    async def _proceed(self, work: Work, machines: Sequence[Object]) -> Result:
         """Do what is due, and write down how it went: here and nowhere else."""
         failure: Exception | None = None
         result = DONE
         try:
+            await self._gather(work, machines)
             if work.is_deleted:
                 await self._look_in_vain(work)
                 result = await deletion.delete(work, self._cache, self._operations, self._events)
@@ -191,6 +191,9 @@ class KubeadmControlPlaneReconciler:
             raise
         except Exception as error:
             failure = error
+            if isinstance(error, OperatorError) and not work.template_missing:
+                # What else is in the way does not matter then.
+                work.blocked = Blocked(others=(f"an error to go away: {error.message}",))
         finally:
             self._made.setdefault(Request(work.namespace, work.name), set()).update(work.made)
         made = not work.initialized and not work.is_deleted and self._may_be_made(work) and await self._inspection.is_made(work)
@@ -240,15 +243,18 @@ class KubeadmControlPlaneReconciler:
             await self._addons.after_rollout(work, plane)
         return result
 
-    async def _gather(self, work: Work, machines: Iterable[Object]) -> None:
-        for machine in machines:
-            owned = Owned(machine.content(), None, None)
+    async def _gather(self, work: Work, machines: Sequence[Object]) -> None:
+        work.machines = {
+            machine.name: Owned(machine.content(), None, None) for machine in machines if adoption.is_owned(machine, work.name)
+        }
+        if not work.is_deleted:
+            adoption.require_all(machines, work.name)
+        for owned in work.machines.values():
             reference = owned.machine.spec.bootstrap.config_ref
             if reference.name and reference.kind == KUBEADM_CONFIG.kind:
                 config = await self._cache.get(KUBEADM_CONFIG, reference.name, work.namespace)
                 owned.config = None if config is None else read(config, KubeadmConfig)
             owned.infrastructure = await self._references.find(owned.machine.spec.infrastructure_ref, work.namespace)
-            work.machines[owned.name] = owned
             try:
                 owned.drift = drift(work.plane, owned.machine, owned.config, owned.infrastructure, work.now)
             except OperatorError:
