@@ -216,6 +216,7 @@ class Catalog:
     def __init__(self) -> None:
         self._resources = {(resource.group, resource.version, resource.plural): resource for resource in built_in()}
         self._stored: dict[str, Resource] = {}
+        self._buckets: dict[str, list[Resource]] = {}
         self.changed: Callable[[], None] = lambda: None
         """Called after every change."""
         self.generation = 0
@@ -230,6 +231,10 @@ class Catalog:
 
     def of_group(self, group: str) -> list[Resource]:
         return [resource for resource in self._resources.values() if resource.group == group]
+
+    def of_bucket(self, bucket: str) -> list[Resource]:
+        """A resource in all its versions, in the order in which its definition has them."""
+        return self._buckets.get(bucket, [])
 
     def stored_as(self, bucket: str) -> Resource | None:
         """The resource of a bucket in the version in which objects are kept; where that is not served, in another one."""
@@ -253,7 +258,8 @@ class Catalog:
         self.changed()
 
     def _index(self) -> None:
-        self._stored = {}
+        self._stored, self._buckets = {}, {}
         for resource in self._resources.values():
+            self._buckets.setdefault(resource.bucket, []).append(resource)
             if resource.bucket not in self._stored or resource.api_version == resource.storage_version:
                 self._stored[resource.bucket] = resource

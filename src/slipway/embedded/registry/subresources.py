@@ -93,7 +93,9 @@ def _selector_text(selector: Manifest) -> str:
 
 
 class Scaled(Edit):
-    """An object with the replicas that a Scale, or a patch of its Scale, asks for."""
+    """An object with the replicas that a Scale, or a patch of its Scale, asks for; the Scale is all that webhooks see."""
+
+    endpoint = "scale"
 
     def __init__(self, resource: Resource, content: Any, media_type: str = "") -> None:
         self._resource, self._content, self._media_type = resource, content, media_type
@@ -105,6 +107,12 @@ class Scaled(Edit):
         if self._media_type:
             scale = patches.apply(SCALE, self._media_type, scale, scale_of(self._resource, live, lax=True))
         return scaled(self._resource, live, scale)
+
+    def shown(self, manifest: Manifest) -> Manifest:
+        return scale_of(self._resource, manifest, lax=True)
+
+    def taken(self, manifest: Manifest, shown: Manifest) -> Manifest:
+        return scaled(self._resource, manifest, shown)
 
 
 class _Bound(Edit):

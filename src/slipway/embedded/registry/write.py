@@ -49,10 +49,21 @@ class Edit:
     """Whether an object that is not there is created; None leaves it to the resource."""
     tracked = False
     """Whether what it makes has its managedFields already."""
+    endpoint = ""
+    """The sub-resource as which webhooks are asked, where the object itself is written through one."""
 
     def of(self, live: Manifest | None) -> Manifest:
         """The object as it should be; ``live`` is a copy of its own, None where there is no object yet."""
         raise NotImplementedError
+
+    def shown(self, manifest: Manifest) -> Manifest:
+        """What of an object webhooks get to see."""
+        return manifest
+
+    def taken(self, manifest: Manifest, shown: Manifest) -> Manifest:
+        """An object with what webhooks made of what they saw."""
+        del manifest
+        return shown
 
     def mistyped(self, resource: Resource, manifest: Manifest, mismatch: str) -> errors.StatusError:
         """The answer where Go could not decode what was made."""
@@ -103,7 +114,7 @@ class Registry:
             metadata.address(call, new)
             _check_types(call, new, edit)
             try:
-                return await self._replace(call, stored, old, new, tracked=edit.tracked)
+                return await self._replace(call, stored, old, new, edit)
             except ConflictError:
                 continue
         raise errors.conflict(resource.group, resource.plural, call.name)
@@ -197,12 +208,14 @@ class Registry:
             raise errors.already_exists(resource.group, resource.plural, given["name"]) from None
         return Written(await self.encoded(resource, stored), True)
 
-    async def _replace(self, call: Call, stored: Stored, old: Manifest, new: Manifest, *, tracked: bool) -> Written:
+    async def _replace(self, call: Call, stored: Stored, old: Manifest, new: Manifest, edit: Edit) -> Written:
         resource = call.resource
+        asked = msgspec.structs.replace(call, subresource=edit.endpoint) if edit.endpoint else call
         _check_precondition(resource, stored, new["metadata"])
-        self._decode(call, new, applied=tracked)
-        new = types.completed(resource, await self.admission.mutate(call, "UPDATE", new, old))
-        if not tracked:
+        self._decode(call, new, applied=edit.tracked)
+        mutated = await self.admission.mutate(asked, "UPDATE", edit.shown(new), edit.shown(old))
+        new = types.completed(resource, edit.taken(new, mutated))
+        if not edit.tracked:
             self._own(call, old, new)
         new = _merged(resource, new, old, call.subresource)
         if not call.subresource and resource.custom is None:
@@ -220,7 +233,7 @@ class Registry:
         if wrong:
             raise errors.invalid(resource.group, resource.kind, stored.name, wrong)
         check_escalation(self._authorizer, resource, call.user, new, old)
-        await self.admission.validate(call, "UPDATE", new, old)
+        await self.admission.validate(asked, "UPDATE", edit.shown(new), edit.shown(old))
         if new == old:
             return Written(await self.encoded(resource, stored))
         if call.dry_run:

@@ -1,4 +1,8 @@
-"""Admission webhooks: who wants to see a write, what they make of it, and whether they let it pass."""
+"""Admission webhooks: who wants to see a write, in which version, what they make of it, and whether they let it pass.
+
+A webhook whose rules name another version of the same resource is asked in that version, unless its matchPolicy is Exact: the object is
+converted for it, and what it makes of it is converted back.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,17 @@ import msgspec
 from slipway.api.machinery.patches import jsonpatch
 from slipway.embedded import errors
 from slipway.embedded.fieldmanager import patches
+from slipway.embedded.registry.resources import SUBRESOURCES
 from slipway.embedded.storage import selectors
 from slipway.embedded.webhooks.client import WebhookCallError
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.call import Call
-    from slipway.embedded.registry.resources import Resource
+    from slipway.embedded.registry.resources import Catalog, Resource
     from slipway.embedded.storage.store import Change, Store
     from slipway.embedded.webhooks.client import WebhookCaller
+    from slipway.embedded.webhooks.conversion import Converter
 
 
 GROUP = "admissionregistration.k8s.io"
@@ -30,26 +36,31 @@ _TIMEOUT = 10
 class Admission:
     """Asks the webhooks of the configurations in the store, in the order of their names.  The server's own writes are not asked about."""
 
-    def __init__(self, store: Store, caller: WebhookCaller) -> None:
-        self._store, self._caller = store, caller
+    def __init__(self, store: Store, caller: WebhookCaller, converter: Converter, catalog: Catalog) -> None:
+        self._store, self._caller, self._converter, self._catalog = store, caller, converter, catalog
         self._webhooks: dict[str, list[Manifest] | None] = {_MUTATING: None, _VALIDATING: None}
         store.listen(self._forget, *self._webhooks)
 
     async def mutate(self, call: Call, operation: str, new: Manifest, old: Manifest | None) -> Manifest:
         """The object as the mutating webhooks want it."""
+        write = _Write(self._converter, call, new, old)
         for webhook in self._of(_MUTATING):
-            if not self._wanted(webhook, call, operation, new, old):
+            resource = self._wanted(webhook, call, operation, write.last, old)
+            if resource is None:
                 continue
-            response = await self._ask(webhook, call, operation, new, old)
-            if response is not None and response.get("patch"):
-                new = _patched(webhook["name"], new, response)
-        return new
+            seen = await write.new_in(resource)
+            response = await self._ask(webhook, call, resource, operation, seen, await write.old_in(resource))
+            if response is not None and response.get("patch") and seen is not None:
+                write.change(resource, _patched(webhook["name"], seen, response))
+        return await write.new_in(call.resource) or new
 
     async def validate(self, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> None:
         """Raises where a validating webhook says no."""
+        write = _Write(self._converter, call, new, old)
         for webhook in self._of(_VALIDATING):
-            if self._wanted(webhook, call, operation, new, old):
-                await self._ask(webhook, call, operation, new, old)
+            resource = self._wanted(webhook, call, operation, new, old)
+            if resource is not None:
+                await self._ask(webhook, call, resource, operation, await write.new_in(resource), await write.old_in(resource))
 
     def _forget(self, bucket: str, change: Change) -> None:
         del change
@@ -62,27 +73,47 @@ class Admission:
             self._webhooks[bucket] = found
         return found
 
-    def _wanted(self, webhook: Manifest, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> bool:
-        resource, rules = call.resource, webhook.get("rules") or ()
-        if resource.group == GROUP or not any(_covers(rule, resource, operation, call.subresource) for rule in rules):
-            return False
+    def _wanted(self, webhook: Manifest, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> Resource | None:
+        """The resource in the version in which a webhook wants to see a write; None where it does not want to."""
+        if call.resource.group == GROUP:
+            return None
+        resource = self._matched(webhook, call, operation)
+        if resource is None:
+            return None
         labels = [(manifest.get("metadata") or {}).get("labels") or {} for manifest in (new, old) if manifest is not None]
         wanted = selectors.from_label_selector(webhook.get("objectSelector"))
         if not any(selectors.match_labels(wanted, of) for of in labels):
-            return False
+            return None
         about = new if new is not None else old or {}
         namespace = (about.get("metadata") or {}).get("namespace") or ""
         if not namespace:
-            return True
+            return resource
         stored = self._store.get("namespaces", "", namespace)
-        return selectors.match_labels(selectors.from_label_selector(webhook.get("namespaceSelector")), stored.labels if stored else {})
+        wanted = selectors.from_label_selector(webhook.get("namespaceSelector"))
+        return resource if selectors.match_labels(wanted, stored.labels if stored else {}) else None
 
-    async def _ask(self, webhook: Manifest, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> Manifest | None:
+    def _matched(self, webhook: Manifest, call: Call, operation: str) -> Resource | None:
+        """The resource of the call where a rule names it; else, in the order of the rules, another version of it that one names."""
+        rules = webhook.get("rules") or ()
+        if any(_covers(rule, call.resource, operation, call.subresource) for rule in rules):
+            return call.resource
+        if webhook.get("matchPolicy", "Equivalent") != "Equivalent":
+            return None
+        others = [
+            other
+            for other in self._catalog.of_bucket(call.resource.bucket)
+            if other is not call.resource and (not call.subresource or call.subresource in other.subresources)
+        ]
+        return next((other for rule in rules for other in others if _covers(rule, other, operation, call.subresource)), None)
+
+    async def _ask(
+        self, webhook: Manifest, call: Call, resource: Resource, operation: str, new: Manifest | None, old: Manifest | None
+    ) -> Manifest | None:
         """The webhook's answer; None where it did not come and the webhook may be ignored."""
         name = webhook["name"]
         if call.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise errors.bad_request(f'admission webhook "{name}" does not support dry run')
-        review = _review(call, operation, new, old)
+        review = _review(call, resource, operation, new, old)
         timeout = float(webhook.get("timeoutSeconds") or _TIMEOUT)
         what = f'failed calling webhook "{name}": failed to call webhook'
         try:
@@ -98,6 +129,45 @@ class Admission:
         if not response.get("allowed"):
             raise _denied(name, response.get("status") or {})
         return response
+
+
+class _Write:
+    """One write in the versions in which webhooks want to see it.  Each conversion is made once, and only where somebody wants it."""
+
+    def __init__(self, converter: Converter, call: Call, new: Manifest | None, old: Manifest | None) -> None:
+        self._converter, self._call, self._given = converter, call, call.resource.api_version
+        self._new, self._old = {self._given: new}, {self._given: old}
+        self.last = new
+        """The object as it was left, in whichever version."""
+
+    def change(self, resource: Resource, new: Manifest) -> None:
+        """A webhook that was asked in this version made this of the object."""
+        if resource.custom is not None:
+            resource.custom.schema.default(new, applied=True)
+        self._new, self.last = {resource.api_version: new}, new
+
+    async def new_in(self, resource: Resource) -> Manifest | None:
+        # As kube-apiserver does, from one version to another by way of that of the request.
+        if self._given not in self._new:
+            (changed,) = self._new.values()
+            self._new[self._given] = await self._converted(changed, self._call.resource)
+        return await self._in(self._new, resource)
+
+    async def old_in(self, resource: Resource) -> Manifest | None:
+        return await self._in(self._old, resource)
+
+    async def _in(self, versions: dict[str, Manifest | None], resource: Resource) -> Manifest | None:
+        wanted = resource.api_version
+        if wanted not in versions:
+            versions[wanted] = await self._converted(versions[self._given], resource)
+        return versions[wanted]
+
+    async def _converted(self, manifest: Manifest | None, resource: Resource) -> Manifest | None:
+        # What is not of the resource's own kind, as a Scale, is the same in all its versions.
+        if manifest is None or manifest["kind"] != resource.kind:
+            return manifest
+        (converted,) = await self._converter.convert(resource, [manifest], resource.api_version)
+        return converted
 
 
 def _covers(rule: Manifest, resource: Resource, operation: str, subresource: str) -> bool:
@@ -118,13 +188,13 @@ def _covers(rule: Manifest, resource: Resource, operation: str, subresource: str
     return False
 
 
-def _review(call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> Manifest:
-    resource, subresource = call.resource, call.subresource
+def _review(call: Call, resource: Resource, operation: str, new: Manifest | None, old: Manifest | None) -> Manifest:
+    subresource = call.subresource
     about = new if new is not None else old or {}
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    plural = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+    kind, asked_kind = (_kind_of(each, subresource) for each in (resource, call.resource))
+    plural, asked = ({"group": each.group, "version": each.version, "resource": each.plural} for each in (resource, call.resource))
     given = about.get("metadata") or {}
-    request: Manifest = {"uid": str(uuid4()), "kind": kind, "resource": plural, "requestKind": kind, "requestResource": plural}
+    request: Manifest = {"uid": str(uuid4()), "kind": kind, "resource": plural, "requestKind": asked_kind, "requestResource": asked}
     if subresource:
         request.update(subResource=subresource, requestSubResource=subresource)
     request.update(
@@ -139,6 +209,14 @@ def _review(call: Call, operation: str, new: Manifest | None, old: Manifest | No
     if given.get("namespace"):
         request["namespace"] = given["namespace"]
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def _kind_of(resource: Resource, subresource: str) -> Manifest:
+    """Of what kind the objects are that an endpoint takes."""
+    other = SUBRESOURCES.get(subresource)
+    if other is None or not other.kind:
+        return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    return {"group": other.group, "version": other.version or resource.version, "kind": other.kind}
 
 
 def _denied(name: str, status: Manifest) -> errors.StatusError:
