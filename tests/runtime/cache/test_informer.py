@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -217,6 +218,24 @@ async def test_a_kind_that_the_server_does_not_know_is_empty_until_it_does(serve
     await (await server.next_list()).answer(page(10, item("a", 5)))
     await server.next_watch()
     assert followed.take() == [("a", "", "5")]
+
+
+async def test_of_a_kind_that_is_not_installed_the_log_says_so_once(
+    server: ReplayServer, follow: Follow, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "slipway.runtime.informer")
+    followed = follow()
+    for _ in range(3):
+        await (await server.next_list()).answer(NO_SUCH_RESOURCE, 404)
+    await (await server.next_list()).answer(FORBIDDEN, 403)
+    await server.next_list()
+    told = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert told == [
+        ("INFO", "The kind is not installed: it is asked for from time to time"),
+        ("WARNING", "A list or watch failed and is tried again"),
+    ]
+    assert followed.metric("slipway_informer_errors_total", reason="404") == 3
+    assert followed.metric("slipway_informer_failing") == 1
 
 
 async def test_a_watch_that_ends_at_once_again_and_again_is_waited_for(server: ReplayServer, follow: Follow) -> None:

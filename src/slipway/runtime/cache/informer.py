@@ -2,7 +2,8 @@
 
 A list comes in pages.  A watch goes on from the last resource version it saw, from bookmarks too; when the server has forgotten
 that version (410) everything is listed anew, and what was deleted meanwhile is told as deleted.  A watch on which not even
-bookmarks come any more is given up.  Trouble is logged, counted and told by ``error`` until a watch is open again.
+bookmarks come any more is given up.  Trouble is logged, counted and told by ``error`` until a watch is open again; of a kind that is
+not installed the log says so once.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class Informer:
         self._handlers: tuple[Handler, ...] = ()
         self._version = ""
         """Where the watch goes on from; empty when everything is to be listed."""
+        self._absent = False
+        """The server does not have the kind, and that has been said."""
         self._metrics = _InformerMetrics(metrics, self) if metrics is not None else None
 
     @property
@@ -128,10 +131,13 @@ class Informer:
                 self._version = ""
             except (ApiError, UnreachableError) as error:
                 delay = self._backoff.next()
+                level = logging.WARNING
                 if isinstance(error, NotFoundError) and not self._version:
                     # There is no such kind, so there are no objects of it: who asks gets that answer, and the kind may come yet.
                     self._synced()
-                self._failed(error, delay, logging.WARNING)
+                    level = logging.DEBUG if self._absent else logging.INFO
+                    self._absent = True
+                self._failed(error, delay, level)
                 if not is_transient(error) or self._backoff.failures >= _RESUMES:
                     self._version = ""
             await sleep(clock, delay)
@@ -166,7 +172,7 @@ class Informer:
                 break
         for gone in self.store.missing(seen):
             self._remove(gone)
-        self._version = page.resource_version
+        self._version, self._absent = page.resource_version, False
         self._synced()
         if self._metrics is not None:
             self._metrics.listed()
@@ -250,7 +256,8 @@ class Informer:
         else:
             self.error = error.message
             self.tried.set()
-            text = "A list or watch failed and is tried again"
+            absent = self._absent and isinstance(error, NotFoundError)
+            text = "The kind is not installed: it is asked for from time to time" if absent else "A list or watch failed and is tried again"
         if self._metrics is not None:
             self._metrics.failed(reason)
         _log.log(level, text, extra=fields(resource=str(self.scope), reason=reason, err=error.message, retryAfter=round(retry_after, 3)))
