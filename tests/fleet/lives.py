@@ -167,15 +167,15 @@ class Life:
         self.connection, self.client, self.infrastructure = connection, client, infra
         self.authority, self._told, self._pause = authority, told, pause
 
-    async def begin(self, **options: Any) -> None:
-        """What users make."""
+    async def begin(self, written: Callable[..., list[tuple[Kind, Manifest]]] = manifests, **options: Any) -> None:
+        """What users make, as they write it."""
         pair = {"tls.crt": self.authority.certificate, "tls.key": self.authority.key}
         for name, data in (("ca", pair), ("etcd", {"tls.crt": pair["tls.crt"]}), ("apiserver-etcd-client", pair)):
             metadata = {"name": f"{NAME}-{name}", "namespace": NAMESPACE, "labels": {"cluster.x-k8s.io/cluster-name": NAME}}
             encoded = {key: b64encode(value).decode() for key, value in data.items()}
             await self.client.create(SECRET, {"metadata": metadata, "type": "Opaque", "data": encoded})
         host, _, port = self.connection.server.removeprefix("https://").rpartition(":")
-        for kind, manifest in manifests(host, int(port), **options):
+        for kind, manifest in written(host, int(port), **options):
             await self.client.create(kind, manifest)
 
     async def patch(self, kind: Kind, name: str, spec: Manifest) -> None:

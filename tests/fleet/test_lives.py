@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fleet import lives_v1beta1
 from fleet.lives import FIRST, NAME, NAMESPACE, SECOND, STAGES, Authority, Life, agreed, life
 from support.ports import free_port
 from support.waiting import eventually
@@ -112,6 +113,17 @@ async def test_each_rest_is_as_under_upstreams_managers() -> None:
             await _live(one)
 
 
+async def test_what_is_written_in_v1beta1_comes_to_the_same_rest() -> None:
+    port = free_port()
+    async with embedded() as (connection, authority):
+        await prepare(connection, port)
+        async with running(connection, port), life(connection, authority, pause=0.3) as one:
+            await webhooks_are_asked(one)
+            await one.begin(lives_v1beta1.manifests)
+            await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 2))
+            await _is_as_recorded(one, "made")
+
+
 async def webhooks_are_asked(one: Life) -> None:
     """Until the authority of the webhooks is in their configurations, the API server refuses everything."""
 
@@ -129,9 +141,13 @@ async def webhooks_are_asked(one: Life) -> None:
 async def _live(one: Life) -> None:
     for stage, play in STAGES.items():
         await play(one)
-        expected = [agreed(item) for item in json.loads((GOLDEN / f"{stage}.json").read_text())]
-        found = [agreed(json.loads(line)) for line in await one.taken_down()]
-        assert _lines(found) == _lines(expected), stage
+        await _is_as_recorded(one, stage)
+
+
+async def _is_as_recorded(one: Life, stage: str) -> None:
+    expected = [agreed(item) for item in json.loads((GOLDEN / f"{stage}.json").read_text())]
+    found = [agreed(json.loads(line)) for line in await one.taken_down()]
+    assert _lines(found) == _lines(expected), stage
 
 
 def _lines(items: list[dict[str, Any]]) -> list[str]:
