@@ -84,7 +84,7 @@ async def _webhooks(
         installation = Installation(
             rules=[], crds=[CRD], webhooks=HOOKS, controllers=(), image="none", namespace=SPACE, webhook_url=f"https://127.0.0.1:{port}"
         )
-        store = CertificateStore(client, SPACE, made.WEBHOOK_SECRET, made.targets([CRD], HOOKS))
+        store = CertificateStore(client, SPACE, made.WEBHOOK_SECRET, made.targets([CRD], HOOKS, SPACE))
         server = WebhookServer(Certified(store, lambda: clock.now), address="127.0.0.1", port=port, look=0.1, retry=0.1)
         server.add(*HOOKS)
         server.add_conversion(_convert)
@@ -98,7 +98,7 @@ async def _webhooks(
         finally:
             stop.set()
             await task
-            for target in made.targets([CRD], HOOKS):
+            for target in made.targets([CRD], HOOKS, SPACE):
                 await client.delete(target.kind, target.name)
             await _until(lambda: _is_gone(client))
 

@@ -77,7 +77,7 @@ async def client() -> AsyncIterator[AsyncClient]:
             namespace=SPACE,
             webhook_url=f"https://127.0.0.1:{port}",
         )
-        store = CertificateStore(client, SPACE, made.WEBHOOK_SECRET, made.targets(definitions, hooks))
+        store = CertificateStore(client, SPACE, made.WEBHOOK_SECRET, made.targets(definitions, hooks, SPACE))
         webhooks = WebhookServer(Certified(store), address="127.0.0.1", port=port, retry=0.05)
         webhooks.add(*hooks)
         webhooks.add_conversion(partial(convert, lookup=lambda group, _: f"{group}/v1beta1"))

@@ -149,6 +149,19 @@ def test_permissions_are_what_is_declared_and_what_the_manager_itself_needs() ->
     assert not rbac.allows(leading[lease.namespace], "update", LEASE.group, LEASE.plural, "another")
 
 
+def test_managers_in_two_namespaces_have_nothing_in_common() -> None:
+    """Each has controllers of its own, and kinds with them: one installation must not take from another what it needs."""
+    one, other = (
+        {
+            (manifest["kind"], manifest["metadata"].get("namespace"), manifest["metadata"]["name"])
+            for manifest in made.manifests(INSIDE._replace(namespace=namespace, crds=[], works_with_providers=True))
+        }
+        for namespace in (made.NAMESPACE, "e-manager")
+    )
+    (lease,) = INSIDE.leases
+    assert one & other == {("Namespace", None, lease.namespace)}
+
+
 def test_no_permission_has_a_wildcard() -> None:
     for manifest in made.manifests(INSIDE):
         for policy in manifest.get("rules") or ():
@@ -177,7 +190,7 @@ async def test_installing_twice_changes_nothing_the_second_time() -> None:
         await apply.install(client, changed, said.append)
         assert [line for line in said if not line.endswith("unchanged")] == [f"Deployment {SPACE}/slipway-manager configured"]
         for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
-            await client.delete(kind, made.NAME)
+            await client.delete(kind, made.cluster_wide(made.NAME, SPACE))
 
 
 @pytest.mark.asyncio

@@ -78,7 +78,7 @@ def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookSe
     if settings.webhook_cert_dir:
         server = WebhookServer(Folder(Path(settings.webhook_cert_dir)), port=settings.webhook_port, look=_LOOK_AT_FOLDER)
     else:
-        targets = manifests.targets(declared.crds, declared.webhooks)
+        targets = manifests.targets(declared.crds, declared.webhooks, home)
         service = f"{manifests.WEBHOOK_SERVICE}.{home}.svc"
         store = CertificateStore(manager.client, home, manifests.WEBHOOK_SECRET, targets, names=[service])
         server = WebhookServer(Certified(store), port=settings.webhook_port)

@@ -73,21 +73,28 @@ def manifests(installation: Installation) -> list[Manifest]:
     return [_labelled(manifest, installation) for manifest in made]
 
 
-def targets(crds: Iterable[Manifest], webhooks: Iterable[Validator | Defaulter]) -> list[Target]:
-    """What must know the authority of the webhooks."""
+def cluster_wide(name: str, namespace: str) -> str:
+    """The name of an object that is in no namespace: managers in several namespaces, each with controllers of its own, have each theirs."""
+    return name if namespace == NAMESPACE else f"{name}-{namespace}"
+
+
+def targets(crds: Iterable[Manifest], webhooks: Iterable[Validator | Defaulter], namespace: str = NAMESPACE) -> list[Target]:
+    """What must know the authority of the webhooks of the manager in a namespace."""
     hooks = list(webhooks)
     found = [Target(kinds.CUSTOM_RESOURCE_DEFINITION, crd["metadata"]["name"]) for crd in crds if _is_converted(crd)]
     if any(isinstance(hook, Defaulter) for hook in hooks):
-        found.append(Target(kinds.MUTATING_WEBHOOK_CONFIGURATION, MUTATING))
+        found.append(Target(kinds.MUTATING_WEBHOOK_CONFIGURATION, cluster_wide(MUTATING, namespace)))
     if any(isinstance(hook, Validator) for hook in hooks):
-        found.append(Target(kinds.VALIDATING_WEBHOOK_CONFIGURATION, VALIDATING))
+        found.append(Target(kinds.VALIDATING_WEBHOOK_CONFIGURATION, cluster_wide(VALIDATING, namespace)))
     return found
 
 
-def cluster_rules(rules: Iterable[Rule], crds: Iterable[Manifest], webhooks: Iterable[Validator | Defaulter]) -> list[Rule]:
+def cluster_rules(
+    rules: Iterable[Rule], crds: Iterable[Manifest], webhooks: Iterable[Validator | Defaulter], namespace: str = NAMESPACE
+) -> list[Rule]:
     """What the manager needs in the whole cluster: what its reconcilers need, Events, and its authority's places."""
     names: dict[Kind, list[str]] = {}
-    for target in targets(crds, webhooks):
+    for target in targets(crds, webhooks, namespace):
         names.setdefault(target.kind, []).append(target.name)
     telling = [rule(kind, "get", "patch", names=found) for kind, found in names.items()]
     return rbac.merged([*rules, rule(kinds.CORE_EVENT, "create", "patch"), *telling])
@@ -139,13 +146,15 @@ def _account(installation: Installation) -> Manifest:
 
 def _permissions(installation: Installation) -> list[Manifest]:
     subject = rbac.service_account(NAME, installation.namespace)
-    roles = [rbac.cluster_role(NAME, cluster_rules(installation.rules, installation.crds, installation.webhooks))]
+    home = installation.namespace
+    roles = [rbac.cluster_role(cluster_wide(NAME, home), cluster_rules(installation.rules, installation.crds, installation.webhooks, home))]
     if installation.works_with_providers:
-        roles.append(rbac.aggregated_role(f"{NAME}-providers", _AGGREGATED))
-    here = {installation.namespace: own_rules()}
+        roles.append(rbac.aggregated_role(cluster_wide(f"{NAME}-providers", home), _AGGREGATED))
+    here = {home: own_rules()}
     for namespace, rules in lease_rules(installation.leases).items():
         here[namespace] = [*here.get(namespace, ()), *rules]
-    roles += [rbac.role(NAME, namespace, rules) for namespace, rules in here.items()]
+    # Two managers may have leases in one namespace, too.
+    roles += [rbac.role(cluster_wide(NAME, home), namespace, rules) for namespace, rules in here.items()]
     return [manifest for role in roles for manifest in (role, rbac.binding(role, subject))]
 
 
@@ -217,7 +226,8 @@ def _configurations(installation: Installation) -> list[Manifest]:
     ):
         hooks = [_webhook(hook, installation) for hook in installation.webhooks if isinstance(hook, sort)]
         if hooks:
-            made.append({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "webhooks": hooks})
+            metadata = {"name": cluster_wide(name, installation.namespace)}
+            made.append({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "webhooks": hooks})
     return made
 
 

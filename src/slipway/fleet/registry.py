@@ -52,7 +52,8 @@ class _Controllers(NamedTuple):
     declare: Callable[[Find], Declared]
     """The permissions, the API groups of the kinds, and the webhooks."""
     build: Callable[[Manager, FleetOptions, WorkloadClusters], Sequence[Reconciler]]
-    works_with_providers: bool = False
+    providers: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The groups of providers with whose kinds they work, whichever these are, and what they do with them."""
 
 
 def _declare_bootstrap(find: Find) -> Declared:
@@ -98,6 +99,10 @@ def _build_control_plane(manager: Manager, options: FleetOptions, workload: Work
     return [reconciler.KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
 
 
+# Cluster API's providers keep their kinds in groups that have names by what they provide, and one cannot know which kinds.
+_INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io"
+_KEEP = ("get", "list", "watch", "patch", "delete")
+_MAKE = ("create", *_KEEP)
 _CONTROLLERS = {
     controllers.name: controllers
     for controllers in (
@@ -114,7 +119,7 @@ _CONTROLLERS = {
             ("capi-system", "controller-leader-election-capi"),
             _declare_machines,
             _build_machines,
-            works_with_providers=True,
+            ((_INFRASTRUCTURE, _MAKE), ("bootstrap.cluster.x-k8s.io", _MAKE), ("controlplane.cluster.x-k8s.io", _KEEP)),
         ),
         _Controllers(
             "controlplane",
@@ -122,14 +127,11 @@ _CONTROLLERS = {
             ("capi-kubeadm-control-plane-system", "kubeadm-control-plane-manager-leader-election-capi"),
             _declare_control_plane,
             _build_control_plane,
-            works_with_providers=True,
+            ((_INFRASTRUCTURE, _MAKE),),
         ),
     )
 }
 NAMES = (*_CONTROLLERS, ALL)
-# Cluster API's providers of infrastructure keep their kinds in these groups, and one cannot know which.
-_PROVIDER_GROUPS = ("infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io")
-_PROVIDER_VERBS = ("get", "list", "watch", "create", "patch", "delete")
 
 
 def chosen(given: Sequence[str]) -> tuple[str, ...]:
@@ -152,10 +154,11 @@ def declarations(names: Sequence[str]) -> Declarations:
     declared = [part.declare(_find_nothing) for part in parts]
     groups = {group for _, owned, _ in declared for group in owned}
     rules = [each for owned, _, _ in declared for each in owned]
-    works_with_providers = any(part.works_with_providers for part in parts)
+    rules += [Rule((group,), ("*",), verbs) for part in parts for group, verbs in part.providers]
+    works_with_providers = any(part.providers for part in parts)
     if works_with_providers:
         # The label of a CRD says which version of a kind v1beta1 refers to.
-        rules += [Rule(_PROVIDER_GROUPS, ("*",), _PROVIDER_VERBS), rule(CUSTOM_RESOURCE_DEFINITION, *READ)]
+        rules.append(rule(CUSTOM_RESOURCE_DEFINITION, *READ))
     return Declarations(
         tuple(names),
         tuple(part.provider for part in parts),

@@ -18,7 +18,7 @@ from slipway.api.cluster.kinds import (
     VALIDATING_WEBHOOK_CONFIGURATION,
 )
 from slipway.credentials import x509
-from slipway.fleet.manifests import MUTATING, VALIDATING, Installation, manifests, targets
+from slipway.fleet.manifests import MUTATING, VALIDATING, Installation, cluster_wide, manifests, targets
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.runtime.rbac import rule
 from slipway.runtime.webhook.admission import Defaulter, Validator, Verdict
@@ -36,7 +36,7 @@ INSTALLATION = Installation(
     namespace=SPACE,
     webhook_url="https://127.0.0.1:9/hooks",
 )
-TARGETS = targets([CRD], HOOKS)
+TARGETS = targets([CRD], HOOKS, SPACE)
 
 
 def _store(client: AsyncClient, name: str = "e-certificate") -> CertificateStore:
@@ -56,7 +56,7 @@ async def _bundles(client: AsyncClient) -> list[bytes]:
     hooks = [
         hook["clientConfig"]
         for kind, name in ((MUTATING_WEBHOOK_CONFIGURATION, MUTATING), (VALIDATING_WEBHOOK_CONFIGURATION, VALIDATING))
-        for hook in (await client.get(kind, name))["webhooks"]
+        for hook in (await client.get(kind, cluster_wide(name, SPACE)))["webhooks"]
     ]
     clients = [crd["spec"]["conversion"]["webhook"]["clientConfig"], *hooks]
     return [b64decode(client.get("caBundle", "")) for client in clients]

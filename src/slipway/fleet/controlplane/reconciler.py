@@ -72,6 +72,8 @@ CONNECTION_RETRY = 10.0
 RULES = (
     rule(KUBEADM_CONTROL_PLANE, *READ, "patch"),
     rule(KUBEADM_CONTROL_PLANE, "patch", subresource="status"),
+    # Where the API server enforces who may hold up the deletion of an owner.
+    rule(KUBEADM_CONTROL_PLANE, "update", subresource="finalizers"),
     rule(MACHINE, *READ, "create", "patch", "delete"),
     rule(MACHINE, "patch", subresource="status"),
     rule(KUBEADM_CONFIG, *READ, "create", "patch", "delete"),
