@@ -60,7 +60,9 @@ if TYPE_CHECKING:
     from slipway.fleet.controlplane.planner import Step
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.controller import Reconciler
     from slipway.runtime.events import EventRecorder
+    from slipway.runtime.manager import Manager
 
 _log = logging.getLogger("slipway.fleet.controlplane")
 
@@ -89,12 +91,16 @@ def _cluster_facts(found: Object) -> tuple[ClusterFacts, object]:
     return cluster_from(found), read(found, Cluster).status.failure_domains
 
 
-async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
-    """The control plane that a Cluster refers to."""
+def control_plane_of(found: Object) -> list[Request]:
+    """The control plane that a Cluster refers to, where it is one of ours."""
     reference = cluster_from(found).control_plane_ref
     if reference is None or (reference.api_group, reference.kind) != (KUBEADM_CONTROL_PLANE.group, KUBEADM_CONTROL_PLANE.kind):
         return []
     return [Request(found.namespace, reference.name)]
+
+
+async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
+    return control_plane_of(found)
 
 
 WATCHES = (
@@ -102,6 +108,18 @@ WATCHES = (
     Watch(MACHINE, controlled_by(KUBEADM_CONTROL_PLANE)),
     Watch(CLUSTER, of_cluster, changed(_cluster_facts)),
 )
+
+
+def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler]:
+    """What the control-plane provider consists of; a workload cluster that answers, or no longer does, is looked at anew."""
+
+    def probed(namespace: str, name: str) -> None:
+        cluster = manager.cache.informer(CLUSTER).store.get(name, namespace)
+        for request in control_plane_of(cluster) if cluster is not None else ():
+            manager.enqueue(NAME, request)
+
+    workload.on_probe(probed)
+    return [KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
 
 
 class KubeadmControlPlaneReconciler:
