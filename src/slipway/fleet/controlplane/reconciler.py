@@ -68,6 +68,8 @@ _log = logging.getLogger("slipway.fleet.controlplane")
 
 NAME = "kubeadmcontrolplane"
 NOT_WELL_RETRY = 20.0
+# A host that boots tells nobody when it has made the cluster; Cluster API looks every 20 s here too.
+BOOTING_RETRY = 5.0
 CA_RETRY = 30.0
 CONNECTION_RETRY = 10.0
 
@@ -226,6 +228,8 @@ class KubeadmControlPlaneReconciler:
             raise failure
         if result == DONE and not work.is_deleted:
             components = find(of(work.manifest), names.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION)
+            if not work.initialized and any(owned.machine.spec.provider_id for owned in work.machines.values()):
+                return Result(BOOTING_RETRY)
             if not work.initialized or (components is not None and components.status == FALSE):
                 return Result(NOT_WELL_RETRY)
             return _at_rollout(work)
