@@ -226,14 +226,7 @@ class KubeadmControlPlaneReconciler:
             raise OperatorError(f"{failure}; and that could not be written to the status: {second.message}") from failure
         if failure is not None:
             raise failure
-        if result == DONE and not work.is_deleted:
-            components = find(of(work.manifest), names.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION)
-            if not work.initialized and any(owned.machine.spec.provider_id for owned in work.machines.values()):
-                return Result(BOOTING_RETRY)
-            if not work.initialized or (components is not None and components.status == FALSE):
-                return Result(NOT_WELL_RETRY)
-            return _at_rollout(work)
-        return result
+        return result if work.is_deleted else _looked_at_again(work, result)
 
     async def _normal(self, work: Work) -> Result:
         await self._own_template(work)
@@ -383,8 +376,16 @@ def _needs_no_sight(plane: ControlPlane, step: Step) -> bool:
     return not plane.machines or (plane.remediate_single and isinstance(step, Remediate | Release))
 
 
-def _at_rollout(work: Work) -> Result:
-    """Look again when a rollout is due; Cluster API finds that out at the next resync."""
+def _looked_at_again(work: Work, result: Result) -> Result:
+    """When to look again at what tells nobody that it has changed: hosts that boot, components, and the time of a rollout."""
+    booting = not work.initialized and any(owned.machine.spec.provider_id for owned in work.machines.values())
+    if booting:
+        return Result(min(result.requeue_after or BOOTING_RETRY, BOOTING_RETRY))
+    if result != DONE:
+        return result
+    components = find(of(work.manifest), names.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION)
+    if not work.initialized or (components is not None and components.status == FALSE):
+        return Result(NOT_WELL_RETRY)
     after = work.plane.spec.rollout.after
     seconds = (datetime.fromisoformat(after) - work.now).total_seconds() if after else 0.0
     return Result(seconds + 1) if seconds > 0 else DONE
