@@ -95,7 +95,7 @@ def _declare_control_plane(find: Find) -> Declared:
 def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
     from slipway.fleet.controlplane import reconciler
 
-    return [reconciler.KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
+    return reconciler.controllers(manager, workload)
 
 
 _CONTROLLERS = {
