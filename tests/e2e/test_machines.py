@@ -100,7 +100,7 @@ async def test_a_cluster_of_upstreams_is_taken_over_in_the_middle_of_a_rollout_a
 
 
 def _upstream(management: Plane) -> list[Running]:
-    started = [management.start_upstream(name, "--leader-elect") for name in UPSTREAM]
+    started = [management.start_upstream(name) for name in UPSTREAM]
     for running in started:
         running.await_health()
     return started
