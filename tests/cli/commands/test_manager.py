@@ -107,7 +107,7 @@ def test_the_manifests_are_for_the_chosen_namespace_image_and_url(run: Run) -> N
 
 
 def test_no_role_of_the_manifests_has_a_wildcard_but_for_the_kinds_of_providers(run: Run) -> None:
-    wide = []
+    wide: list[str] = []
     for document in yaml.safe_load_all(run("manager", "manifests").out):
         for rule in document.get("rules") or ():
             assert "*" not in [*rule["apiGroups"], *rule["verbs"]]
@@ -152,7 +152,7 @@ def test_an_installation_tells_what_it_does_and_can_be_repeated(run: Run, server
     assert lines[-1] == "[install] The manager starts in the cluster"
     assert {line.rpartition(" ")[2] for line in lines[:-1]} == {"created"}
     second = run("manager", "install", "--kubeconfig", str(server))
-    assert {line.rpartition(" ")[2] for line in second.out.splitlines()[:-1]} == {"unchanged"}
+    assert [line for line in second.out.splitlines()[:-1] if not line.endswith(" unchanged")] == []
 
 
 def test_a_server_that_is_away_is_an_error(run: Run, tmp_path: Path) -> None:
