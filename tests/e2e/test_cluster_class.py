@@ -106,7 +106,8 @@ def topology(folder: Path) -> Iterator[Topology]:
 
 def install_slipway(management: Plane, port: int) -> None:
     """Our CRDs and webhooks, as users install them for a manager that runs outside of the cluster."""
-    words = ("manager", "install", f"--kubeconfig={management.kubeconfig}", f"--webhook-url=https://127.0.0.1:{port}")
+    target = (f"--kubeconfig={management.kubeconfig}", f"--webhook-url=https://127.0.0.1:{port}")
+    words = ("manager", "install", "--controllers=bootstrap", *target)
     done = subprocess.run([sys.executable, "-m", "slipway", *words], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
 

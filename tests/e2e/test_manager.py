@@ -30,6 +30,7 @@ from slipway.kube.errors import ApiError
 from slipway.runtime import rbac
 
 pytestmark = real_server
+INSTALL = ("manager", "install", "--controllers=bootstrap")
 
 
 def _slipway(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -104,12 +105,12 @@ def _with_broken_template(kind: Kind, namespace: str) -> dict[str, Any]:
 @pytest.mark.asyncio
 async def test_a_manager_is_installed_and_does_its_work_with_no_more_than_its_role(plane: _Plane, tmp_path: Path) -> None:
     port = free_port()
-    installed = _slipway("manager", "install", "--kubeconfig", str(plane.path), f"--webhook-url=https://127.0.0.1:{port}")
+    installed = _slipway(*INSTALL, "--kubeconfig", str(plane.path), f"--webhook-url=https://127.0.0.1:{port}")
     assert installed.returncode == 0, installed.stderr
     assert "[install] ValidatingWebhookConfiguration slipway-validating-webhooks created" in installed.stdout
     config = tmp_path / "kubeconfig"
     config.write_text(kubeconfig(await plane.as_manager()))
-    flags = (f"--webhook-port={port}", "--leader-elect", "--log-format=json")
+    flags = ("--controllers=bootstrap", f"--webhook-port={port}", "--leader-elect", "--log-format=json")
     async with World(plane.admin, "e-fleet", plane.user) as world:
         await world.install_crds(*map(preserving_crd, (CLUSTER, MACHINE, MACHINE_POOL, KUBEADM_CONTROL_PLANE)))
         with _running(tmp_path, config, *flags) as manager:
@@ -139,8 +140,8 @@ async def test_a_manager_is_installed_and_does_its_work_with_no_more_than_its_ro
 
 
 def test_installing_again_changes_nothing(plane: _Plane) -> None:
-    _slipway("manager", "install", "--kubeconfig", str(plane.path), "--webhook-url=https://127.0.0.1:1")
-    again = _slipway("manager", "install", "--kubeconfig", str(plane.path), "--webhook-url=https://127.0.0.1:1")
+    _slipway(*INSTALL, "--kubeconfig", str(plane.path), "--webhook-url=https://127.0.0.1:1")
+    again = _slipway(*INSTALL, "--kubeconfig", str(plane.path), "--webhook-url=https://127.0.0.1:1")
     assert again.returncode == 0
     outcomes = {line.rpartition(" ")[2] for line in again.stdout.splitlines()[:-1]}
     assert outcomes == {"unchanged"}
@@ -149,6 +150,6 @@ def test_installing_again_changes_nothing(plane: _Plane) -> None:
 def test_a_manager_moves_into_the_cluster_and_out_of_it(plane: _Plane) -> None:
     """Webhooks that were called by URL are called by their Service and back, whatever authority was put there in between."""
     for flags in ([], ["--webhook-url=https://127.0.0.1:1"], []):
-        done = _slipway("manager", "install", "--kubeconfig", str(plane.path), *flags)
+        done = _slipway(*INSTALL, "--kubeconfig", str(plane.path), *flags)
         assert done.returncode == 0, done.stderr
         assert "[install] CustomResourceDefinition kubeadmconfigs.bootstrap.cluster.x-k8s.io configured" in done.stdout

@@ -168,7 +168,7 @@ async def test_a_manager_that_is_killed_again_and_again_during_a_rollout_ends_ri
             await _killed_after(connection, chance.uniform(0.0, 0.25))
         async with running(connection):
             await one.at_rest("every machine is replaced", one.all_at(SECOND, 3, 5))
-        await _nothing_doubled(one)
+        await nothing_doubled(one)
 
 
 async def _killed_after(connection: Connection, seconds: float) -> None:
@@ -178,7 +178,7 @@ async def _killed_after(connection: Connection, seconds: float) -> None:
     await asyncio.wait({task})
 
 
-async def _nothing_doubled(one: Life) -> None:
+async def nothing_doubled(one: Life) -> None:
     """Each Machine has one of each, and nothing is left of those that were replaced."""
     from fleet.infrastructure import TEST_MACHINE
 

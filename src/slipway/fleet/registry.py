@@ -96,7 +96,7 @@ def _declare_control_plane(find: Find) -> Declared:
 def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
     from slipway.fleet.controlplane import reconciler
 
-    return [reconciler.KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
+    return reconciler.controllers(manager, workload)
 
 
 # Cluster API's providers keep their kinds in groups that have names by what they provide, and one cannot know which kinds.

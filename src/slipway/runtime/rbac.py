@@ -66,8 +66,10 @@ def cluster_role(name: str, rules: Iterable[Rule], *, labels: dict[str, str] | N
 
 
 def aggregated_role(name: str, labels: dict[str, str]) -> Manifest:
-    """A ClusterRole that gives what all ClusterRoles with these labels give."""
-    return {**api.role(name, ()), "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": labels}]}}
+    """A ClusterRole that gives what all ClusterRoles with these labels give; its rules are for the API server to fill in."""
+    made = api.role(name, ())
+    del made["rules"]
+    return {**made, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": labels}]}}
 
 
 def role(name: str, namespace: str, rules: Iterable[Rule], *, labels: dict[str, str] | None = None) -> Manifest:

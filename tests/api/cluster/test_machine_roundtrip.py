@@ -15,8 +15,8 @@ from slipway.api.cluster.kinds import BOOTSTRAP_GROUP
 from slipway.api.cluster.meta import decode, manifest
 from slipway.api.machinery.openapi import schema_of
 
-# Of these v1beta1 can say everything but an explicit 0.
-WITHOUT_DATA = ("MachineSet", "MachineDrainRule")
+# Of these v1beta1 can say everything but an explicit 0 or an empty object.
+WITHOUT_DATA = ("MachineSet", "MachineDrainRule", "ClusterResourceSet", "ClusterResourceSetBinding")
 TYPES = {
     definition.kind: next(version.type for version in definition.versions if version.storage)
     for definition in crds.DEFINITIONS

@@ -44,7 +44,7 @@ def at_peace(world: World) -> None:
 
 
 @given(st.randoms(use_true_random=False), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_run_ends_with_what_was_wanted_and_etcd_never_loses_its_quorum(draw: random.Random, external: bool) -> None:
     world = lived(draw, external=external)
     at_peace(world)

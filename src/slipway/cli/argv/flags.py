@@ -200,7 +200,13 @@ _ALL = (
         default="2h0m0s",
     ),
     Flag("concurrency", "int", "How many objects of a kind are worked on at once", default="10"),
-    Flag("controllers", "strings", "Controllers to run, comma-separated", default="[all]", completes=("bootstrap", "all")),
+    Flag(
+        "controllers",
+        "strings",
+        "Controllers to run, comma-separated",
+        default="[all]",
+        completes=("bootstrap", "machines", "controlplane", "all"),
+    ),
     Flag("health-addr", "string", "Address of /healthz and /readyz, as [HOST]:PORT; 0 for none", default=":9440"),
     Flag("image:manager", "string", "Container image of the manager; default: slipway with this program's version"),
     Flag(

@@ -20,7 +20,7 @@ from slipway.api.machinery.gotemplate import Template, TemplateError
 from slipway.api.machinery.gotemplate.errors import NoValueError, shortened
 from slipway.fleet.bootstrap.data import files
 from slipway.fleet.contract.admission import metadata_errors, problems
-from slipway.fleet.kubeadmspec import validate_spec, with_former_defaults
+from slipway.fleet.kubeadm.validation import validate_spec, with_former_defaults
 from slipway.runtime.webhook.admission import Defaulter, Validator, Verdict
 
 if TYPE_CHECKING:

@@ -60,12 +60,16 @@ if TYPE_CHECKING:
     from slipway.fleet.controlplane.planner import Step
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.controller import Reconciler
     from slipway.runtime.events import EventRecorder
+    from slipway.runtime.manager import Manager
 
 _log = logging.getLogger("slipway.fleet.controlplane")
 
 NAME = "kubeadmcontrolplane"
 NOT_WELL_RETRY = 20.0
+# A host that boots tells nobody when it has made the cluster; Cluster API looks every 20 s here too.
+BOOTING_RETRY = 5.0
 CA_RETRY = 30.0
 CONNECTION_RETRY = 10.0
 
@@ -91,12 +95,16 @@ def _cluster_facts(found: Object) -> tuple[ClusterFacts, object]:
     return cluster_from(found), read(found, Cluster).status.failure_domains
 
 
-async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
-    """The control plane that a Cluster refers to."""
+def control_plane_of(found: Object) -> list[Request]:
+    """The control plane that a Cluster refers to, where it is one of ours."""
     reference = cluster_from(found).control_plane_ref
     if reference is None or (reference.api_group, reference.kind) != (KUBEADM_CONTROL_PLANE.group, KUBEADM_CONTROL_PLANE.kind):
         return []
     return [Request(found.namespace, reference.name)]
+
+
+async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
+    return control_plane_of(found)
 
 
 WATCHES = (
@@ -104,6 +112,18 @@ WATCHES = (
     Watch(MACHINE, controlled_by(KUBEADM_CONTROL_PLANE)),
     Watch(CLUSTER, of_cluster, changed(_cluster_facts)),
 )
+
+
+def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler]:
+    """What the control-plane provider consists of; a workload cluster that answers, or no longer does, is looked at anew."""
+
+    def probed(namespace: str, name: str) -> None:
+        cluster = manager.cache.informer(CLUSTER).store.get(name, namespace)
+        for request in control_plane_of(cluster) if cluster is not None else ():
+            manager.enqueue(NAME, request)
+
+    workload.on_probe(probed)
+    return [KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
 
 
 class KubeadmControlPlaneReconciler:
@@ -208,12 +228,7 @@ class KubeadmControlPlaneReconciler:
             raise OperatorError(f"{failure}; and that could not be written to the status: {second.message}") from failure
         if failure is not None:
             raise failure
-        if result == DONE and not work.is_deleted:
-            components = find(of(work.manifest), names.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION)
-            if not work.initialized or (components is not None and components.status == FALSE):
-                return Result(NOT_WELL_RETRY)
-            return _at_rollout(work)
-        return result
+        return result if work.is_deleted else _looked_at_again(work, result)
 
     async def _normal(self, work: Work) -> Result:
         await self._own_template(work)
@@ -363,8 +378,16 @@ def _needs_no_sight(plane: ControlPlane, step: Step) -> bool:
     return not plane.machines or (plane.remediate_single and isinstance(step, Remediate | Release))
 
 
-def _at_rollout(work: Work) -> Result:
-    """Look again when a rollout is due; Cluster API finds that out at the next resync."""
+def _looked_at_again(work: Work, result: Result) -> Result:
+    """When to look again at what tells nobody that it has changed: hosts that boot, components, and the time of a rollout."""
+    booting = not work.initialized and any(owned.machine.spec.provider_id for owned in work.machines.values())
+    if booting:
+        return Result(min(result.requeue_after or BOOTING_RETRY, BOOTING_RETRY))
+    if result != DONE:
+        return result
+    components = find(of(work.manifest), names.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION)
+    if not work.initialized or (components is not None and components.status == FALSE):
+        return Result(NOT_WELL_RETRY)
     after = work.plane.spec.rollout.after
     seconds = (datetime.fromisoformat(after) - work.now).total_seconds() if after else 0.0
     return Result(seconds + 1) if seconds > 0 else DONE

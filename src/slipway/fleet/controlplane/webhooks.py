@@ -33,7 +33,7 @@ from slipway.fleet.contract.admission import (
     without_prerelease,
 )
 from slipway.fleet.controlplane.versions import hold_version, upgrade_errors
-from slipway.fleet.kubeadmspec import validate_spec, with_former_defaults
+from slipway.fleet.kubeadm.validation import validate_spec, with_former_defaults
 from slipway.runtime.webhook.admission import Defaulter, Validator, Verdict
 from slipway.workload import corefile
 

@@ -18,8 +18,8 @@ from slipway.api.machinery.yaml.goyaml import dump
 from slipway.fleet.bootstrap.data import cloudinit
 from slipway.fleet.bootstrap.data.cloudinit import HostSetup
 from slipway.fleet.bootstrap.ignition import render
-from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
-from slipway.fleet.bootstrap.kubeadm.v1beta4 import JSON, Source, filled, is_defined, part
+from slipway.fleet.kubeadm import v1beta3, v1beta4
+from slipway.fleet.kubeadm.v1beta4 import JSON, Source, filled, is_defined, part
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest

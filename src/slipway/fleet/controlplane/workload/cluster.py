@@ -7,13 +7,13 @@ What it looks at becomes values (:mod:`view`), what is to be done is decided els
 from __future__ import annotations
 
 import asyncio
-import ssl
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.kinds import CLUSTER_ROLE_BINDING, CONFIG_MAP, DAEMON_SET, DEPLOYMENT, NODE, POD
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
+from slipway.credentials import tls
 from slipway.fleet.controlplane.workload import addons, kubeadmconfig, podhealth
 from slipway.fleet.controlplane.workload.etcdaccess import NAMESPACE, EtcdAccess
 from slipway.fleet.controlplane.workload.view import API_SERVER, COMPONENTS, CONTROL_PLANE_LABEL, ETCD, EtcdMember, Observed
@@ -26,6 +26,7 @@ from slipway.workload.configmaps import KUBEADM_CONFIG
 from slipway.workload.etcdapi import EtcdError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
@@ -149,9 +150,8 @@ class Workload:
         from cryptography.x509 import load_der_x509_certificate
         from cryptography.x509.oid import NameOID
 
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # What is shown is looked at, not believed.
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = tls.client_context(f"the API server of Node {node_name}", insecure=True)
         try:
             async with (
                 asyncio.timeout(_HANDSHAKE),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.api.machinery.version import Version
 from slipway.api.machinery.yaml import goyaml
-from slipway.fleet.bootstrap.kubeadm import v1beta3, v1beta4
-from slipway.fleet.bootstrap.kubeadm.v1beta4 import is_defined
+from slipway.fleet.kubeadm import v1beta3, v1beta4
+from slipway.fleet.kubeadm.v1beta4 import is_defined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

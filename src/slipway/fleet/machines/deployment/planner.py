@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.cluster import names
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-DISABLE_CREATE = "cluster.x-k8s.io/disable-machine-create"
-DESIRED_REPLICAS = "machinedeployment.clusters.x-k8s.io/desired-replicas"
-MAX_REPLICAS = "machinedeployment.clusters.x-k8s.io/max-replicas"
+DISABLE_CREATE = names.DISABLE_MACHINE_CREATE_ANNOTATION
+DESIRED_REPLICAS = names.DESIRED_REPLICAS_ANNOTATION
+MAX_REPLICAS = names.MAX_REPLICAS_ANNOTATION
+DEADLOCK = "the rollout cannot go on: a machine of the old template is not available, and one is given up"
 
 
 class Goal(NamedTuple):
@@ -225,6 +228,3 @@ def _unneeded(goal: Goal, sets: Sequence[Sized], old: Sequence[Sized]) -> Sequen
     if not goal.observed or any(count != goal.replicas for count in counts):
         return ()
     return [one.name for one in old if one.spec == one.status == 0 and one.observed and not one.deleting]
-
-
-DEADLOCK = "the rollout cannot go on: a machine of the old template is not available, and one is given up"

@@ -6,8 +6,8 @@ imagePullSerial, certificate validity, the encryption algorithm, and every timeo
 
 from __future__ import annotations
 
-from slipway.fleet.bootstrap.kubeadm import v1beta4
-from slipway.fleet.bootstrap.kubeadm.v1beta4 import JSON, Source, duration, filled, kept, part
+from slipway.fleet.kubeadm import v1beta4
+from slipway.fleet.kubeadm.v1beta4 import JSON, Source, duration, filled, kept, part
 
 API_VERSION = "kubeadm.k8s.io/v1beta3"
 

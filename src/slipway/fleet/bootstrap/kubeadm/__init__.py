@@ -1,1 +1,0 @@
-"""kubeadm's configuration documents, as the release of the cluster reads them."""

@@ -1,0 +1,162 @@
+"""Our managers of machines and control planes on a real API server: beside upstream's, in their place, killed, and two at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.planes import real_server
+from e2e.upstream import Plane, Running, plane
+from fleet.lives import FIRST, NAME, SECOND, STAGES, Life, agreed
+from fleet.test_lives import GOLDEN, nothing_doubled, webhooks_are_asked
+from support.ports import free_port
+from support.waiting import eventually
+
+from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_DEPLOYMENT
+from slipway.runtime.leader import holder
+
+pytestmark = [*real_server, pytest.mark.asyncio]
+UPSTREAM = ("core", "control-plane", "bootstrap")
+
+
+@pytest.fixture
+def management(tmp_path: Path) -> Iterator[Plane]:
+    with plane(tmp_path) as made:
+        yield made
+
+
+def install(management: Plane, port: int) -> None:
+    command = [sys.executable, "-m", "slipway", "manager", "install", "--controllers=all", f"--webhook-url=https://127.0.0.1:{port}"]
+    subprocess.run(command, env={**os.environ, **management.environment}, check=True, capture_output=True, timeout=120)
+
+
+@asynccontextmanager
+async def ours(management: Plane) -> AsyncIterator[Life]:
+    """A life under a manager of ours with everything that an installation brings."""
+    port = free_port()
+    install(management, port)
+    management.start_slipway("--controllers=all", f"--webhook-port={port}").await_health()
+    async with management.life() as one:
+        await webhooks_are_asked(one)
+        yield one
+
+
+async def test_each_rest_is_as_under_upstreams_managers(management: Plane) -> None:
+    async with ours(management) as one:
+        for stage, play in STAGES.items():
+            await play(one)
+            expected = [agreed(item) for item in json.loads((GOLDEN / f"{stage}.json").read_text())]
+            found = [agreed(json.loads(line)) for line in await one.taken_down()]
+            assert _lines(found) == _lines(expected), stage
+
+
+def _lines(items: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(item, sort_keys=True) for item in items)
+
+
+async def test_a_cluster_of_upstreams_is_taken_over_in_the_middle_of_a_rollout_and_handed_back(management: Plane) -> None:
+    """No machine is replaced but those that have to be, and upstream finds nothing to do afterwards."""
+    management.install_crds()
+    theirs = _upstream(management)
+    async with management.life() as one:
+        await one.begin()
+        await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 2))
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
+
+        async def begun() -> bool:
+            versions = [machine["spec"]["version"] for machine in await one.machines(control_plane_name=f"{NAME}-cp")]
+            return versions.count(SECOND) == 1
+
+        await eventually(begun, "the rollout has begun", 120)
+        before = {machine["metadata"]["name"]: machine["spec"]["version"] for machine in await one.machines()}
+        _stop(theirs)
+        running = management.start_slipway("--controllers=all", "--webhook-port=0")
+        await one.at_rest("the rollout is finished by us", one.all_at(SECOND, 3, 2, workers_at=FIRST), patience=300)
+        after = {machine["metadata"]["name"]: machine["spec"]["version"] for machine in await one.machines()}
+        due = {name for name, version in before.items() if version == FIRST and name.startswith(f"{NAME}-cp")}
+        assert after.keys() == (before.keys() - due) | {name for name, version in after.items() if name not in before}
+        assert len(after) == 5
+        await one.patch(MACHINE_DEPLOYMENT, f"{NAME}-md", {"replicas": 3})
+        await one.at_rest("it is scaled by us", one.all_at(SECOND, 3, 3, workers_at=FIRST))
+        kept = {machine["metadata"]["name"] for machine in await one.machines()}
+        assert running.stop() == 0
+        theirs = _upstream(management)
+        # Long enough for each of upstream's controllers to look at everything.
+        await asyncio.sleep(30)
+        await one.at_rest("upstream has looked at everything", one.all_at(SECOND, 3, 3, workers_at=FIRST))
+        assert {machine["metadata"]["name"] for machine in await one.machines()} == kept
+        await one.patch(MACHINE_DEPLOYMENT, f"{NAME}-md", {"template": {"spec": {"version": SECOND}}})
+        await one.at_rest("upstream rolls what we have made", one.all_at(SECOND, 3, 3), patience=300)
+
+
+def _upstream(management: Plane) -> list[Running]:
+    started = [management.start_upstream(name) for name in UPSTREAM]
+    for running in started:
+        running.await_health()
+    return started
+
+
+def _stop(managers: list[Running]) -> None:
+    for running in managers:
+        running.stop()
+
+
+async def test_a_manager_killed_two_hundred_times_during_a_rollout_ends_right(management: Plane) -> None:
+    chance = random.Random(2)
+    install_without_webhooks(management)
+    async with management.life() as one:
+        running = management.start_slipway("--controllers=all", "--webhook-port=0")
+        await one.begin(workers=5)
+        await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 5))
+        running.kill()
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
+        await one.patch(MACHINE_DEPLOYMENT, f"{NAME}-md", {"template": {"spec": {"version": SECOND}}})
+        for _ in range(200):
+            running = management.start_slipway("--controllers=all", "--webhook-port=0")
+            await asyncio.sleep(chance.uniform(0.8, 2.0))
+            running.kill()
+        management.start_slipway("--controllers=all", "--webhook-port=0")
+        await one.at_rest("every machine is replaced", one.all_at(SECOND, 3, 5), patience=400)
+        await nothing_doubled(one)
+
+
+def install_without_webhooks(management: Plane) -> None:
+    """The CRDs alone, as objects are in the version that is stored."""
+    management.install_crds()
+
+
+async def test_when_the_leader_is_killed_the_other_goes_on_within_the_lease(management: Plane) -> None:
+    install_without_webhooks(management)
+    async with management.life() as one:
+        flags = ("--controllers=all", "--webhook-port=0", "--leader-elect", "--leader-elect-namespace=default")
+        managers = {name: management.start_slipway(*flags, name=name) for name in ("one", "other")}
+        await one.begin(workers=5)
+        await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 5))
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
+
+        async def begun() -> bool:
+            return any(machine["spec"]["version"] == SECOND for machine in await one.machines(control_plane_name=f"{NAME}-cp"))
+
+        await eventually(begun, "the rollout has begun", 60)
+        lease = await one.client.get(LEASE, "kubeadm-control-plane-manager-leader-election-capi", "default")
+        leader = next(name for name, running in managers.items() if f'identity="{holder(lease)}"' in running.log.read_text())
+        managers[leader].kill()
+        killed, seen = time.monotonic(), len(await one.client.list(MACHINE, "default"))
+
+        async def goes_on() -> bool:
+            return len(await one.client.list(MACHINE, "default")) != seen
+
+        await eventually(goes_on, "the other one goes on", 60)
+        # The lease runs out after fifteen seconds; who waits looks every two to four.
+        print(f"the other manager went on after {time.monotonic() - killed:.1f} s")
+        await one.at_rest("the rollout ends", one.all_at(SECOND, 3, 5, workers_at=FIRST), patience=300)
