@@ -40,10 +40,10 @@ TIME = "2026-01-01T00:00:00Z"
 
 def crds() -> list[Manifest]:
     """The CRDs of the provider; they take everything, and say which contract they keep."""
-    return [_crd(kind) for kind in KINDS]
+    return [crd(kind) for kind in KINDS]
 
 
-def _crd(kind: Kind) -> Manifest:
+def crd(kind: Kind) -> Manifest:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -1,7 +1,8 @@
 """What the API server asks before it stores a KubeadmControlPlane or a KubeadmControlPlaneTemplate, or before it scales one.
 
 The rules and their texts are those of Cluster API 1.14, whose gates for ClusterClass, Ignition and taints are always open here.
-Beyond them, which versions it may be given: see :mod:`slipway.fleet.controlplane.versions`.
+Beyond them, which versions it may be given: see :mod:`slipway.fleet.controlplane.versions`; and a slip of the keyboard is no number of
+replicas.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 ROLLING_UPDATE = "RollingUpdate"
 _LEAST_FOR_SCALE_IN = 3
+# No control plane has so many: the more members, the slower is every write to etcd.
+_MOST_REPLICAS = 99
 # As long as the certificate authorities live that are generated.
 _CA_DAYS = 3650
 _NOT_IN_A_TAG = re.compile(r"[^-a-zA-Z0-9_.]")
@@ -186,6 +189,8 @@ def _judge_scale(find: Callable[[str, str], Manifest | None], request: Admission
     replicas, plane = scale.spec.replicas, stored(find(request.namespace, request.name), KubeadmControlPlane)
     if replicas <= 0:
         return Verdict(problems([forbidden(path, "replicas should be greater than zero")]))
+    if replicas > _MOST_REPLICAS:
+        return Verdict(problems([_too_many(path, replicas)]))
     if plane is None:
         detail = f"failed to get KubeadmControlPlane {request.namespace}/{request.name}: try again"
         return Verdict(problems([forbidden(path, detail)]))
@@ -218,12 +223,18 @@ def _default(request: AdmissionRequest) -> Manifest:
 # Rules.
 
 
+def _too_many(path: Path, replicas: int) -> FieldError:
+    return invalid(path, replicas, f"a control plane has {_MOST_REPLICAS} replicas at most")
+
+
 def spec_errors(spec: KubeadmControlPlaneSpec, path: Path) -> list[FieldError]:
     found: list[FieldError] = []
     if spec.replicas is None:
         found.append(required(path.child("replicas"), "is required"))
     elif spec.replicas <= 0:
         found.append(forbidden(path.child("replicas"), "cannot be less than or equal to 0"))
+    elif spec.replicas > _MOST_REPLICAS:
+        found.append(_too_many(path.child("replicas"), spec.replicas))
     if spec.replicas is not None and spec.replicas % 2 == 0 and not spec.kubeadm_config_spec.cluster_configuration.etcd.external:
         found.append(forbidden(path.child("replicas"), "cannot be an even number when etcd is stacked"))
     template = spec.machine_template

@@ -4,7 +4,8 @@ The rules and their texts are those of Cluster API 1.14.  Beyond them:
 
 - ``spec.topology`` of a Cluster is refused: ClusterClass stays upstream's.  One that is there already may stay as it is, so
   that its Cluster can still be labelled, paused and deleted.
-- ``replicas`` may not be negative, nor more than any cluster has Nodes: a slip would make Machines without end.
+- ``replicas`` may not be negative, nor more than any cluster has Nodes: a slip would make Machines without end.  What ``/scale``, about
+  which nobody is asked, has set may stay: its condition says what is wrong, and everything else can still be written.
 """
 
 from __future__ import annotations
@@ -275,7 +276,7 @@ def set_errors(new: MachineSet, old: MachineSet | None) -> list[FieldError]:
         *_selector_errors(spec.selector, labels, path.child("selector"), unmatched),
         *_preflight_errors(new.metadata),
         *_cluster_name_errors(spec.cluster_name, None if old is None else old.spec.cluster_name, spec.template, path),
-        *_replica_errors(spec.replicas, path),
+        *_replica_errors(spec.replicas, None if old is None else old.spec.replicas, path),
         *_template_errors(spec.template, path),
         *naming_errors(spec.machine_naming.template, _NAMING_VALUES, path.child("machineNaming", "template")),
         *metadata_errors(spec.template.metadata, path.child("template", "metadata")),
@@ -292,7 +293,7 @@ def deployment_errors(new: MachineDeployment, old: MachineDeployment | None) -> 
     found += _selector_errors(spec.selector, spec.template.metadata.labels, path.child("selector"), unmatched)
     found += _preflight_errors(new.metadata)
     found += _cluster_name_errors(spec.cluster_name, None if old is None else old.spec.cluster_name, spec.template, path)
-    found += _replica_errors(spec.replicas, path)
+    found += _replica_errors(spec.replicas, None if old is None else old.spec.replicas, path)
     found += share_errors(rolling.max_unavailable, strategy.child("maxUnavailable"))
     found += share_errors(rolling.max_surge, strategy.child("maxSurge"))
     if rolling.max_unavailable == 0 and rolling.max_surge == 0:
@@ -324,8 +325,8 @@ def _cluster_name_errors(new: str, old: str | None, template: MachineTemplateSpe
     return found
 
 
-def _replica_errors(replicas: int | None, path: Path) -> list[FieldError]:
-    if replicas is None or 0 <= replicas <= _MOST_REPLICAS:
+def _replica_errors(replicas: int | None, had: int | None, path: Path) -> list[FieldError]:
+    if replicas is None or replicas == had or 0 <= replicas <= _MOST_REPLICAS:
         return []
     return [invalid(path.child("replicas"), replicas, f"must be from 0 to {_MOST_REPLICAS}")]
 

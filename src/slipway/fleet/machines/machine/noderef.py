@@ -57,7 +57,8 @@ class Nodes:
 
     async def find(self, scope: Scope, provider_id: str) -> Manifest | None:
         """The Node with a provider's ID; None where there is none yet."""
-        if not scope.observed.cluster.initialized:
+        # Without a control plane object it is the first of its Machines with a Node by which a Cluster is known to be initialized.
+        if not scope.observed.cluster.initialized and (scope.cluster.control_plane_ref is not None or not scope.is_control_plane):
             raise DisconnectedError("the control plane of the Cluster is not initialized")
         cache = await self._workload.nodes(scope.namespace, scope.cluster.name)
         found = await cache.list(NODE, index=(PROVIDER_ID, provider_id))
