@@ -73,6 +73,20 @@ async def test_the_node_gets_labels_and_annotations_and_loses_the_taint_of_a_new
     assert "node.cluster.x-k8s.io/uninitialized" not in [taint["key"] for taint in node["spec"].get("taints") or ()]
 
 
+@pytest.mark.parametrize(("control_plane", "found"), [(True, "m"), (False, "")])
+async def test_without_a_control_plane_object_only_a_control_plane_machine_looks_for_its_node_before_the_cluster_is_initialized(
+    world: MachineWorld, control_plane: bool, found: str
+) -> None:
+    """It is by that Node that the Cluster becomes initialized."""
+    await world.cluster()
+    await world.patch(CLUSTER, "c", {"status": {"conditions": []}}, subresource="status")
+    await world.machine("m", control_plane=control_plane)
+    await world.providers("m")
+    await world.node("m")
+    await world.rest("m")
+    assert ((await world.get("m"))["status"].get("nodeRef") or {}).get("name", "") == found
+
+
 async def test_a_machine_at_rest_is_not_written_again(world: MachineWorld) -> None:
     await world.running()
     before = list(world.requests)
