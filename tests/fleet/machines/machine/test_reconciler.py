@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, reference
-from fleet.machines.machine.machineworld import MachineWorld, said
+from fleet.machines.machine.machineworld import CLUSTER_NAME, MachineWorld, said
 from fleet.world import preserving_crd
 
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET, Kind
@@ -230,3 +230,16 @@ async def test_a_provider_of_the_older_contract_is_understood(world: MachineWorl
     machine = await world.get("m")
     assert machine["spec"]["providerID"] == "old://m"
     assert said(machine, "InfrastructureReady") == ("True", "Ready", "")
+
+
+async def test_the_first_machine_has_its_node_before_the_control_plane_counts_as_initialized(world: MachineWorld) -> None:
+    """Without a controlPlaneRef it is this Node by which the control plane becomes so."""
+    await world.cluster()
+    await world.patch(CLUSTER, CLUSTER_NAME, {"status": {"conditions": None}}, subresource="status")
+    await world.machine("m", control_plane=True)
+    await world.providers("m")
+    await world.node("m")
+    await world.rest("m")
+    machine = await world.get("m")
+    assert machine["status"]["nodeRef"] == {"name": "m"}
+    assert said(machine, "NodeReady")[:2] == ("Unknown", "InspectionFailed")
