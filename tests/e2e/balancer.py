@@ -26,8 +26,18 @@ class Balancer:
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
 
     def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+        self._loop.close()
+
+    async def _end(self) -> None:
+        self._server.close()
+        mine = asyncio.current_task()
+        tasks = [task for task in asyncio.all_tasks() if task is not mine]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._serve, self.address, PORT)

@@ -148,3 +148,19 @@ async def test_what_belongs_to_a_cluster_goes_with_it(world: World) -> None:
     async with clusters.client(world.namespace, "c") as second:
         assert second is not first
     await clusters.close()
+
+
+@pytest.mark.asyncio
+async def test_a_cluster_that_answers_its_watch_is_asked_again_at_once_when_one_request_is_lost(world: World) -> None:
+    await world.kubeconfig()
+    now = [0.0]
+    clusters = WorkloadClusters(world.client, clock=lambda: now[0])
+    clusters.probe(world.namespace, "c")
+    await eventually(lambda: clusters.probe(world.namespace, "c").connected)
+    with pytest.raises(UnreachableError):
+        async with clusters.client(world.namespace, "c"):
+            raise UnreachableError("the connection to one of several API servers is lost")
+    now[0] = 1.5
+    async with clusters.client(world.namespace, "c") as client:
+        assert await client.get(NAMESPACE, world.namespace)
+    await clusters.close()

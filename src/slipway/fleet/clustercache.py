@@ -38,6 +38,7 @@ _FRESH = 60.0
 _KEPT = 200
 _TIMEOUT = 10.0
 _LEFT_ALONE = 20.0
+_NEXT_TRY = 1.0
 
 
 def secret_name(cluster: str) -> str:
@@ -122,7 +123,9 @@ class WorkloadClusters:
         except UnreachableError as error:
             self._retire((namespace, cluster), entry)
             before = self.health(namespace, cluster)
-            until = self._clock() + _LEFT_ALONE
+            # One that is watched and answers there has an address behind which one of several is away: the next try finds another.
+            watched = self._live.get((namespace, cluster))
+            until = self._clock() + (_LEFT_ALONE if watched is None or not watched.probe.connected else _NEXT_TRY)
             self._health[namespace, cluster] = Health(before.answered, before.failures + 1, error.message, until, entry.revision)
             raise
         finally:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.cluster.meta import manifest
-from slipway.api.cluster.names import CLUSTER_NAME_LABEL, SECRET_TYPE
+from slipway.api.cluster.names import SECRET_TYPE
 from slipway.api.machinery.errors import OperatorError
-from slipway.api.machinery.yaml import goyaml
 from slipway.fleet import certificates
+from slipway.fleet import kubeconfig as adminaccess
 from slipway.fleet.certificates import CertificatesError, Purpose
 from slipway.fleet.clustercache import secret_name as kubeconfig_name
 from slipway.fleet.controlplane import desired
@@ -32,14 +32,11 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.controlplane.kubeadmcontrolplane import KubeadmControlPlane
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.certificates import KeyPair
     from slipway.fleet.contract.facts import ClusterFacts
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
 
 RENEWED_BEFORE = timedelta(days=365) / 2
-_ADMIN = "kubernetes-admin"
-_MASTERS = "system:masters"
 
 
 class _Checked(NamedTuple):
@@ -94,7 +91,7 @@ class Credentials:
                 return False
             # Where somebody else was faster, theirs is looked at the next time.
             with suppress(AlreadyExistsError):
-                await self._client.create(SECRET, kubeconfig_secret(cluster, content, owner))
+                await self._client.create(SECRET, adminaccess.secret(cluster, content, owner))
             return True
         if secret.get("type") == SECRET_TYPE:
             references = owners.ensure(_without_controller(secret, owner), owner)
@@ -118,7 +115,7 @@ class Credentials:
         if secret is None:
             return None
         pair = certificates.pair_from(secret)
-        return await asyncio.to_thread(make_kubeconfig, cluster.name, server, pair, algorithm, self._clock())
+        return await asyncio.to_thread(adminaccess.content, cluster.name, server, pair, self._clock(), algorithm)
 
     async def _own(self, secret: Manifest, references: list[Manifest]) -> Manifest:
         metadata = secret["metadata"]
@@ -155,43 +152,6 @@ def owned_certificate(secret: Manifest, owner: Manifest) -> list[Manifest]:
     if secret.get("type") == SECRET_TYPE:
         references = owners.ensure(_without_controller(secret, owner), owner)
     return references
-
-
-def make_kubeconfig(cluster: str, server: str, ca: KeyPair, algorithm: str, now: datetime) -> bytes:
-    """The kubeconfig of an administrator."""
-    from slipway.credentials import keys, x509
-    from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_VALIDITY, Profile
-
-    if not ca.key:
-        raise CertificatesError(f"no kubeconfig can be made: the CA of the cluster {cluster} has no key, so bring the kubeconfig too")
-    try:
-        authority = x509.Authority(x509.parse(ca.certificate)[0], keys.parse_private(ca.key))
-    except (ValueError, IndexError) as error:
-        raise CertificatesError(f"no kubeconfig can be made: the CA of the cluster {cluster} cannot be read: {error}") from None
-    key = keys.generate(algorithm)
-    profile = Profile(common_name=_ADMIN, organizations=(_MASTERS,), usages=(CLIENT_AUTH,))
-    certificate = x509.signed(profile, key.public_key(), authority, x509.period(now, DEFAULT_VALIDITY))
-    credentials = {
-        "client-certificate-data": kubeconfig.encoded(x509.pem(certificate)),
-        "client-key-data": kubeconfig.encoded(keys.private_pem(key)),
-    }
-    # What comes after the first certificate of a CA is somebody else's.
-    trusted = x509.pem(authority.certificate)
-    document = kubeconfig.document(server=server, cluster=cluster, user=f"{cluster}-admin", ca=trusted, credentials=credentials)
-    return goyaml.dump(document).encode()
-
-
-def kubeconfig_secret(cluster: ClusterFacts, content: bytes, owner: Manifest) -> Manifest:
-    return {
-        "metadata": {
-            "name": kubeconfig_name(cluster.name),
-            "namespace": cluster.namespace,
-            "labels": {CLUSTER_NAME_LABEL: cluster.name},
-            "ownerReferences": [owner],
-        },
-        "type": SECRET_TYPE,
-        "data": {"value": b64encode(content).decode()},
-    }
 
 
 def _without_controller(secret: Manifest, owner: Manifest) -> list[Manifest]:

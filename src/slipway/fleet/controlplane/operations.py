@@ -147,7 +147,7 @@ class Operations:
 
     def _wait(self, work: Work, step: Wait) -> Result:
         work.blocked = step.blocked
-        _log.info("Waiting for %s", "; ".join(step.reasons))
+        _log.info("Waiting: %s", "; ".join(step.reasons))
         problems = step.blocked.problems or step.blocked.others
         if problems:
             listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, reference
-from fleet.machines.machine.machineworld import MachineWorld, said
+from fleet.machines.machine.machineworld import CLUSTER_NAME, MachineWorld, said
 from fleet.world import preserving_crd
 
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, NODE, SECRET, Kind
@@ -73,18 +73,15 @@ async def test_the_node_gets_labels_and_annotations_and_loses_the_taint_of_a_new
     assert "node.cluster.x-k8s.io/uninitialized" not in [taint["key"] for taint in node["spec"].get("taints") or ()]
 
 
-@pytest.mark.parametrize(("control_plane", "found"), [(True, "m"), (False, "")])
-async def test_without_a_control_plane_object_only_a_control_plane_machine_looks_for_its_node_before_the_cluster_is_initialized(
-    world: MachineWorld, control_plane: bool, found: str
-) -> None:
-    """It is by that Node that the Cluster becomes initialized."""
+async def test_a_machine_finds_its_node_before_the_cluster_is_initialized(world: MachineWorld) -> None:
+    """Without a control plane object it is by the Node of the first Machine that a Cluster becomes initialized."""
     await world.cluster()
     await world.patch(CLUSTER, "c", {"status": {"conditions": []}}, subresource="status")
-    await world.machine("m", control_plane=control_plane)
+    await world.machine("m", control_plane=True)
     await world.providers("m")
     await world.node("m")
     await world.rest("m")
-    assert ((await world.get("m"))["status"].get("nodeRef") or {}).get("name", "") == found
+    assert (await world.get("m"))["status"]["nodeRef"] == {"name": "m"}
 
 
 async def test_a_machine_at_rest_is_not_written_again(world: MachineWorld) -> None:
@@ -244,3 +241,16 @@ async def test_a_provider_of_the_older_contract_is_understood(world: MachineWorl
     machine = await world.get("m")
     assert machine["spec"]["providerID"] == "old://m"
     assert said(machine, "InfrastructureReady") == ("True", "Ready", "")
+
+
+async def test_the_first_machine_has_its_node_before_the_control_plane_counts_as_initialized(world: MachineWorld) -> None:
+    """Without a controlPlaneRef it is this Node by which the control plane becomes so."""
+    await world.cluster()
+    await world.patch(CLUSTER, CLUSTER_NAME, {"status": {"conditions": None}}, subresource="status")
+    await world.machine("m", control_plane=True)
+    await world.providers("m")
+    await world.node("m")
+    await world.rest("m")
+    machine = await world.get("m")
+    assert machine["status"]["nodeRef"] == {"name": "m"}
+    assert said(machine, "NodeReady")[:2] == ("Unknown", "InspectionFailed")

@@ -30,7 +30,7 @@ class Nodes:
         self._events = events
 
     async def reconcile(self, scope: Scope) -> None:
-        if scope.observed.cluster.initialized:
+        if scope.cluster.infrastructure_provisioned:
             scope.observed.probe = self._workload.probe(scope.namespace, scope.cluster.name)
             self._watch_grace(scope)
         provider_id = scope.machine.spec.provider_id
@@ -57,9 +57,8 @@ class Nodes:
 
     async def find(self, scope: Scope, provider_id: str) -> Manifest | None:
         """The Node with a provider's ID; None where there is none yet."""
-        # Without a control plane object it is the first of its Machines with a Node by which a Cluster is known to be initialized.
-        if not scope.observed.cluster.initialized and (scope.cluster.control_plane_ref is not None or not scope.is_control_plane):
-            raise DisconnectedError("the control plane of the Cluster is not initialized")
+        if not scope.cluster.infrastructure_provisioned:
+            raise DisconnectedError("the infrastructure of the Cluster is not provisioned")
         cache = await self._workload.nodes(scope.namespace, scope.cluster.name)
         found = await cache.list(NODE, index=(PROVIDER_ID, provider_id))
         if len(found) > 1:

@@ -23,6 +23,7 @@ from slipway.fleet.machines.machine.drain.drainer import Drainer, Host
 from slipway.fleet.machines.machine.node import belongs
 from slipway.fleet.machines.machine.status import STARTED
 from slipway.fleet.machines.machine.values import Said
+from slipway.kube.errors import UnreachableError
 from slipway.runtime import finalizers
 from slipway.runtime.logs import fields
 from slipway.runtime.objects import timestamp
@@ -276,7 +277,9 @@ class Removal:
         except OperatorError as error:
             scope.status.set_deprecated(deprecated.not_well(names.NODE_HEALTHY_CONDITION, "DeletionFailed", "Warning"))
             self._events.event(scope.manifest, "Warning", "FailedDeleteNode", f"error deleting Machine's Node: {error.message}")
-            if deletion.gives_up_node(scope.machine, scope.now):
+            # One request that is lost on the way to a cluster that answers others is no reason to leave the Node behind.
+            lost = isinstance(error, UnreachableError) and self._workload.probe(scope.namespace, scope.cluster.name).connected
+            if deletion.gives_up_node(scope.machine, scope.now) and not lost:
                 self._log.warning("The Node is left behind: its time is over", extra=fields(node=scope.node_name, why=error.message))
                 return None
             if words.NODE_DELETION_STARTED not in (scope.manifest["metadata"].get("annotations") or {}):

@@ -16,7 +16,7 @@ from slipway.credentials import x509
 from slipway.credentials.profile import CLIENT_AUTH
 from slipway.fleet import certificates
 from slipway.fleet.certificates import KeyPair
-from slipway.fleet.controlplane.credentials import make_kubeconfig
+from slipway.fleet.kubeconfig import content
 from slipway.kube import kubeconfig
 
 pytestmark = pytest.mark.recorded
@@ -34,7 +34,7 @@ def ca() -> KeyPair:
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
 def test_makes_the_kubeconfig_that_upstream_makes(row: dict[str, Any]) -> None:
     case, answer, now = row["case"], row["answer"], datetime.now(UTC)
-    text = make_kubeconfig(case["cluster"], case["server"], ca(), case.get("algorithm", ""), now)
+    text = content(case["cluster"], case["server"], ca(), now, case.get("algorithm", ""))
     document = kubeconfig.load(text, "test")
     user = document["users"][0]["user"]
     certificate = x509.parse(kubeconfig.decoded(user["client-certificate-data"], "test"))[0]
