@@ -73,17 +73,6 @@ async def test_the_node_gets_labels_and_annotations_and_loses_the_taint_of_a_new
     assert "node.cluster.x-k8s.io/uninitialized" not in [taint["key"] for taint in node["spec"].get("taints") or ()]
 
 
-async def test_a_machine_finds_its_node_before_the_cluster_is_initialized(world: MachineWorld) -> None:
-    """Without a control plane object it is by the Node of the first Machine that a Cluster becomes initialized."""
-    await world.cluster()
-    await world.patch(CLUSTER, "c", {"status": {"conditions": []}}, subresource="status")
-    await world.machine("m", control_plane=True)
-    await world.providers("m")
-    await world.node("m")
-    await world.rest("m")
-    assert (await world.get("m"))["status"]["nodeRef"] == {"name": "m"}
-
-
 async def test_a_machine_at_rest_is_not_written_again(world: MachineWorld) -> None:
     await world.running()
     before = list(world.requests)
