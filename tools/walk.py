@@ -136,7 +136,7 @@ async def _kubeadmconfig(walk: Walk) -> None:
         await world.install_crds(*crds.crds(), preserving_crd(MACHINE_POOL))
         await world.ready()
         manager = Manager(server.connection(), ManagerOptions(metrics_address="0", health_address="0"))
-        for reconciler in controllers(("bootstrap",), manager, FleetOptions(BootstrapOptions())):
+        for reconciler, _ in controllers(("bootstrap",), manager, FleetOptions(BootstrapOptions())):
             manager.add(reconciler)
         stop = asyncio.Event()
         task = asyncio.create_task(manager.run(stop))
