@@ -127,9 +127,13 @@ class Fleet:
         if members.strip():
             health = json.loads(members[members.index("[") :])
             assert [each["health"] for each in health] == [True] * replicas
+        # A machine that has just gone may have taken a request with it.
+        self.until("the control plane says that it is well", self._is_well, 120)
+
+    def _is_well(self) -> bool:
         conditions = {row["type"]: row["status"] for row in self.control_plane()["status"]["conditions"]}
-        for name in ("Available", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy", "MachinesReady", "MachinesUpToDate"):
-            assert conditions[name] == "True", name
+        wanted = ("Available", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy", "MachinesReady", "MachinesUpToDate")
+        return all(conditions[name] == "True" for name in wanted)
 
 
 @contextmanager
