@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -83,19 +82,27 @@ async def test_a_cluster_that_comes_later_is_connected_to() -> None:
 
 
 async def test_the_cache_of_a_cluster_that_does_not_answer_is_dropped_after_five_failures() -> None:
-    heard = Heard()
-    server = EmbeddedServer(tls=False)
-    async with server:
+    heard, failed, changes = Heard(), [], []
+
+    def asked(verb: str, code: int, seconds: float) -> None:
+        if verb == "get" and not code:
+            failed.append(seconds)
+
+    async with EmbeddedServer(tls=False) as server:
         heard.connection = server.connection()
-        cluster = LiveCluster("ns/c", heard.connect, on_node=heard.node, on_change=heard.change, interval=QUICK, now=lambda: NOW)
-        await eventually(lambda: cluster.probe.connected)
+        cluster = LiveCluster(
+            "ns/c",
+            heard.connect,
+            on_node=heard.node,
+            on_change=lambda: changes.append((cluster.probe.connected, len(failed))),
+            on_request=asked,
+            interval=QUICK,
+            now=lambda: NOW,
+        )
+        await eventually(lambda: changes == [(True, 0)])
     try:
-        failures: list[Probe] = []
-        while cluster.probe.connected:
-            if not failures or failures[-1] != cluster.probe:
-                failures.append(cluster.probe)
-            await asyncio.sleep(0)
-        assert [probe.failed_in_a_row for probe in failures if probe.failed_in_a_row] == [1, 2, 3, 4, 5]
+        await eventually(lambda: not changes[-1][0])
+        assert next(failures for connected, failures in changes if not connected) == 5
         assert cluster.probe.succeeded_at == NOW
         with pytest.raises(DisconnectedError):
             assert cluster.cache
