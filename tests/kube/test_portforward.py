@@ -13,6 +13,7 @@ from aiohttp import web
 from support.portforwarding import PortForwardingServer
 from support.tlsserver import Server, authority, json_answer, leaf
 
+from slipway.credentials import tls
 from slipway.kube import portforward
 from slipway.kube.aio import AsyncClient
 from slipway.kube.bytestream import TcpStream, TlsStream
@@ -151,7 +152,7 @@ CA = authority()
 
 
 def trusting(*, name: bool = False) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=CA.certificate.decode())
+    context = tls.trusting(CA.certificate.decode())
     context.check_hostname = name
     return context
 
@@ -161,11 +162,11 @@ async def test_tls_goes_through_the_tunnel(forwarding: PortForwardingServer, cli
     forwarding.targets["web:443"] = ("127.0.0.1", server.port)
     try:
         async with portforward.connect(client, "default", "web", 443) as stream:
-            tls = TlsStream(stream, trusting())
-            await tls.handshake()
-            assert tls.peer_certificate()
-            await tls.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert (await tls.read()).startswith(b"HTTP/1.1 200")
+            inner = TlsStream(stream, trusting())
+            await inner.handshake()
+            assert inner.peer_certificate()
+            await inner.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await inner.read()).startswith(b"HTTP/1.1 200")
     finally:
         server.close()
 
