@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from e2e import service
 from e2e.labcli import LabCommands, Surroundings, surroundings
 from e2e.nodes import CERTIFICATE_KEY, CONFIG, TOKEN, real_hosts
+from support.waiting import eventually_blocking
 
 pytestmark = real_hosts
 
@@ -75,8 +77,9 @@ def test_nodes_are_ready_and_dns_answers(cluster: LabCommands) -> None:
     cluster.kubectl("wait --for=condition=Ready nodes --all --timeout=120s")
     assert cluster.kubectl("get nodes -o jsonpath='{.items[*].status.nodeInfo.kubeletVersion}'") == f"{VERSION} {VERSION}"
     cluster.kubectl("-n kube-system rollout status deployment/coredns --timeout=120s")
-    answer = cluster.on("host-2", "python3 - kubernetes.default.svc.cluster.local 10.96.0.10", stdin=RESOLVE)
-    assert answer.strip() == "10.96.0.1"
+    ask = "python3 - kubernetes.default.svc.cluster.local 10.96.0.10"
+    # kube-proxy of a host writes its rules a moment after the Endpoints are there.
+    eventually_blocking(lambda: cluster.on("host-2", ask, stdin=RESOLVE, check=False).strip() == "10.96.0.1", "DNS answers", 60, pause=1.0)
 
 
 @pytest.mark.smoke
@@ -91,7 +94,12 @@ def test_pods_reach_each_other_across_hosts_and_services_work(cluster: LabComman
         ("host-1", inside, url_of_service),
         ("host-2", "", url_of_service),
     ):
-        assert cluster.on(host, f"{where} python3 - {url}", stdin=FETCH).strip() == "OK", (host, url)
+        fetched = partial(_fetched, cluster, host, f"{where} python3 - {url}")
+        eventually_blocking(fetched, f"{url} answers on {host}", 60, pause=1.0)
+
+
+def _fetched(cluster: LabCommands, host: str, command: str) -> bool:
+    return cluster.on(host, command, stdin=FETCH, check=False).strip() == "OK"
 
 
 def test_two_more_control_planes_join(cluster: LabCommands) -> None:
