@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from slipway.api.cluster.crds import CLUSTERCTL_LABEL
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, NAMESPACE, NODE, POD, SECRET, Kind
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
@@ -47,7 +48,10 @@ def crd(kind: Kind) -> Manifest:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": {"cluster.x-k8s.io/v1beta2": kind.version}},
+        "metadata": {
+            "name": f"{kind.plural}.{kind.group}",
+            "labels": {"cluster.x-k8s.io/v1beta2": kind.version, CLUSTERCTL_LABEL: ""},
+        },
         "spec": {
             "group": kind.group,
             "names": {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower(), "listKind": kind.list_kind},
