@@ -63,8 +63,10 @@ CLUSTER_API = {
     "cluster-api-core": "core",
     "cluster-api-bootstrap": "bootstrap/kubeadm",
     "cluster-api-control-plane": "controlplane/kubeadm",
+    "clusterctl": "cmd/clusterctl",
 }
-"""Upstream's managers, which ours are tested and measured beside, and the package of each; they do not tell their version."""
+"""Upstream's managers, which ours are tested and measured beside, its command line, and the package of each; the managers do not tell
+their version."""
 
 
 SITES: Mapping[str, str] = {
