@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from slipway.api.cluster.infrastructure.names import REGISTRY_ADDRESS_ANNOTATION
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NAME = "elemental-image-catalog"
-REGISTRY_ANNOTATION = "cpaas.io/registry-address"
 REGISTRY_KEY = "address"
+"""Of the platform registry's Secret."""
 
 # The grammar of distribution/reference, and its limits.
 _ALPHANUMERIC = r"[a-z0-9]+"
@@ -54,7 +54,7 @@ def image(catalog: Mapping[str, str] | None, where: str, version: str, registry:
     entry = _entry(catalog, where, version)
     if not registry:
         raise RegistryMissingError(
-            f"it is not known which registry hosts pull from: set the annotation {REGISTRY_ANNOTATION} on the Cluster {cluster}"
+            f"it is not known which registry hosts pull from: set the annotation {REGISTRY_ADDRESS_ANNOTATION} on the Cluster {cluster}"
         )
     _, rest = split(entry, f"the entry {key(version)} of the ConfigMap {where}")
     address = registry.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
