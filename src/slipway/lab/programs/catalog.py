@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 10
 # etcd's server and its client are modules of their own, and not every patch has both; a client serves every patch of its minor.
 _ETCDCTL = {"v3.5.24": "v3.5.35"}
+# Helm belongs to no Kubernetes release; one of its own serves them all.
+_HELM = "v3.22.0"
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -50,6 +52,7 @@ PROGRAMS = {
         Program("coredns", "coredns", ("-version",), r"CoreDNS-(\S+)"),
         # Kubernetes' own says "pause.c 3.10.1", ours "pause 3.10.1".
         Program("pause", "pause", ("-v",), r"pause(?:\.c)? (\S+)"),
+        Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)"),
     )
 }
 
@@ -57,14 +60,17 @@ CLUSTER_API = {
     "cluster-api-core": "core",
     "cluster-api-bootstrap": "bootstrap/kubeadm",
     "cluster-api-control-plane": "controlplane/kubeadm",
+    "clusterctl": "cmd/clusterctl",
 }
-"""Upstream's managers, which ours are tested and measured beside, and the package of each; they do not tell their version."""
+"""Upstream's managers, which ours are tested and measured beside, its command line, and the package of each; the managers do not tell
+their version."""
 
 
 SITES: Mapping[str, str] = {
     "kubernetes": "https://dl.k8s.io/release",
     "etcd": "https://github.com/etcd-io/etcd/releases/download",
     "coredns": "https://github.com/coredns/coredns/releases/download",
+    "helm": "https://get.helm.sh",
 }
 """The site of each project that publishes programs; pause is published as an image only."""
 
@@ -110,6 +116,8 @@ def wanted_version(name: str, release: Release) -> str:
             return release.coredns_version
         case "pause":
             return release.pause_version
+        case "helm":
+            return _HELM
         case _:
             return f"v{release.version}"
 
@@ -156,6 +164,9 @@ def artifact(program: str, version: str, arch: str, sites: Mapping[str, str] = S
         case "coredns":
             url = f"{sites[project]}/{version}/coredns_{version.removeprefix('v')}_linux_{arch}.tgz"
             return Artifact(url=url, checksum_url=f"{url}.sha256", members={"coredns": "coredns"})
+        case "helm":
+            url = f"{sites[project]}/helm-{version}-linux-{arch}.tar.gz"
+            return Artifact(url=url, checksum_url=f"{url}.sha256sum", members={"helm": f"linux-{arch}/helm"})
         case _:
             url = f"{sites[project]}/{version}/bin/linux/{arch}/{program}"
             return Artifact(url=url, checksum_url=f"{url}.sha256", members={})
