@@ -23,6 +23,8 @@ from slipway.workload.alive import DEFAULT_IMAGE
 _PROGRAMS = {"keepalived": "keepalived", "curl": "curl", "python3": "python3"}
 # Modules of Python in C that are not built in: what ssl, http.client, msgspec and subprocess import.
 _EXTENSIONS = ("_contextvars", "_decimal", "_hashlib", "_json", "_queue", "_ssl", "_typing", "_uuid", "_zoneinfo", "mmap", "resource")
+# Wheels are linked with parts of the C library that it has had in one file since, and keeps the names of.
+_C_LIBRARY = ("libpthread.so.0", "libdl.so.2", "librt.so.1", "libm.so.6")
 _LIBRARY = f"usr/lib/python{PYTHON}"
 # Parts of Python's library that no command of Slipway runs with.
 _LEFT_OUT = (
@@ -60,7 +62,7 @@ def tree(root: Path) -> dict[str, oci.Entry]:
 
 def _fill(root: Path, rootfs: Path) -> None:
     extensions = [f"python{PYTHON}/lib-dynload/{name}.*.so" for name in _EXTENSIONS]
-    for name, entry in libraries.program_files(rootfs, _PROGRAMS, extensions).items():
+    for name, entry in libraries.program_files(rootfs, _PROGRAMS, (*extensions, *_C_LIBRARY)).items():
         _put(root / name.lstrip("/"), entry)
     shutil.copytree(rootfs / _LIBRARY, root / _LIBRARY, ignore=shutil.ignore_patterns(*_LEFT_OUT), dirs_exist_ok=True)
     for name, text in _ACCOUNTS.items():
@@ -83,19 +85,14 @@ def _put(path: Path, entry: oci.Entry) -> None:
 
 
 def _compile(root: Path) -> None:
-    """Compile Python's library with the Python of the image itself, which shows that it runs; the result does not know its time."""
-    command = [
-        "chroot",
-        str(root),
-        "/usr/bin/python3",
-        "-I",
-        "-m",
-        "compileall",
-        "-q",
-        "--invalidation-mode=unchecked-hash",
-        f"/{_LIBRARY}",
-    ]
-    environment = {"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    """Compile Python's library with the Python of the image itself; the result does not know its time."""
+    _run(root, "/usr/bin/python3", "-I", "-m", "compileall", "-q", "--invalidation-mode=unchecked-hash", f"/{_LIBRARY}")
+    # What the image lacks must not be found out by a host.
+    _run(root, f"{slipway.HOME}/bin/python3", "-I", "-B", "-c", "import slipway.kube.transport, slipway.workload.alive.sidecar")
+
+
+def _run(root: Path, *command: str) -> None:
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(["/usr/sbin/chroot", str(root), *command], env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise OperatorError(f"compiling Python's library for the image {DEFAULT_IMAGE} failed:\n{done.stdout}{done.stderr}")
+        raise OperatorError(f"`{' '.join(command)}` in the image {DEFAULT_IMAGE} ended with {done.returncode}:\n{done.stdout}{done.stderr}")

@@ -71,7 +71,8 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
                         f"--vrrp_pid={keepalived.STATE_FOLDER}/vrrp.pid",
                     ],
                     "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST"),
+                    # SETGID, as keepalived sets the groups of its scripts.
+                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID"),
                     "volumeMounts": [
                         _mount("configuration", CONFIGURATION_FOLDER, read_only=True),
                         _mount("state", keepalived.STATE_FOLDER),
