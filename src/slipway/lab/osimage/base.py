@@ -37,6 +37,7 @@ PACKAGES = (
     *("containerd", "runc", "containernetworking-plugins", "python3", "cloud-init"),
     "python3-cffi-backend",  # cloud-init needs it under a virtual name, which debootstrap does not resolve
     *("iproute2", "iptables", "nftables", "conntrack", "ethtool", "socat", "iputils-ping", "curl"),
+    "keepalived",  # for the container image of the virtual address; its own unit is masked
 )
 
 RECIPE = 1

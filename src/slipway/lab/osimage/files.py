@@ -49,6 +49,7 @@ MASKED = (
     "fstrim.timer",
     "getty.target",
     "getty@.service",
+    "keepalived.service",
     "modprobe@.service",
     "sys-kernel-debug.mount",
     "sys-kernel-tracing.mount",
