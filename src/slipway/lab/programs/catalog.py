@@ -59,6 +59,8 @@ CLUSTER_API = {
     "cluster-api-control-plane": "controlplane/kubeadm",
 }
 """Upstream's managers, which ours are tested and measured beside, and the package of each; they do not tell their version."""
+REGISTRY = "registry"
+"""The registry of the distribution project, for the OS images of a lab."""
 
 
 SITES: Mapping[str, str] = {
@@ -96,6 +98,8 @@ def project_of(name: str) -> str:
     """The project that releases a program; what is not in the table is one of Kubernetes' many commands."""
     if name in CLUSTER_API:
         return "cluster-api"
+    if name == REGISTRY:
+        return "distribution"
     return PROGRAMS[name].project if name in PROGRAMS else "kubernetes"
 
 
