@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from conformance.api import Api, Manifest
 from conformance.widgets import DEFINITIONS, GROUP, STRING, Widgets, definition
 
 from slipway.api.cluster import crds
+
+if TYPE_CHECKING:
+    from slipway.api.cluster.definition import Definition
 
 RULES_GROUP = f"rules.{GROUP}"
 ITSELF = "@"
@@ -40,7 +43,7 @@ SAMPLES: dict[str, tuple[Any, Any]] = {
 class Case(NamedTuple):
     """One rule of one version of a kind."""
 
-    definition: crds.Definition
+    definition: Definition
     version: str
     schema: Manifest
     path: tuple[str, ...]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from slipway.api.cluster import crds
+
+if TYPE_CHECKING:
+    from slipway.api.cluster.definition import Definition
 
 pytestmark = pytest.mark.recorded
 
@@ -29,7 +32,7 @@ DIFFERENCES = {
 }
 
 
-def upstream(definition: crds.Definition) -> dict[str, Any]:
+def upstream(definition: Definition) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((GOLDEN / f"{definition.kind.group}_{definition.kind.plural}.json").read_text())
     return content
 
@@ -59,7 +62,7 @@ def version_of(crd: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("definition", "version"), VERSIONS)
-def test_a_schema_says_of_every_field_what_upstream_says(definition: crds.Definition, version: str) -> None:
+def test_a_schema_says_of_every_field_what_upstream_says(definition: Definition, version: str) -> None:
     theirs = flat(version_of(upstream(definition), version)["schema"]["openAPIV3Schema"])
     ours = flat(version_of(crds.crd(definition), version)["schema"]["openAPIV3Schema"])
     different = {
@@ -72,7 +75,7 @@ def test_a_schema_says_of_every_field_what_upstream_says(definition: crds.Defini
 
 
 @pytest.mark.parametrize(("definition", "version"), VERSIONS)
-def test_every_field_has_words(definition: crds.Definition, version: str) -> None:
+def test_every_field_has_words(definition: Definition, version: str) -> None:
     def without(schema: dict[str, Any], path: str) -> list[str]:
         missing = []
         for name, each in schema.get("properties", {}).items():
@@ -88,7 +91,7 @@ def test_every_field_has_words(definition: crds.Definition, version: str) -> Non
 
 
 @pytest.mark.parametrize("definition", crds.DEFINITIONS, ids=lambda definition: definition.kind.kind)
-def test_names_scope_columns_and_subresources_are_upstreams(definition: crds.Definition) -> None:
+def test_names_scope_columns_and_subresources_are_upstreams(definition: Definition) -> None:
     theirs, ours = upstream(definition), crds.crd(definition)
     assert ours["metadata"]["name"] == theirs["metadata"]["name"]
     assert {key: value for key, value in ours["spec"].items() if key != "versions"} == {
@@ -103,7 +106,7 @@ def test_names_scope_columns_and_subresources_are_upstreams(definition: crds.Def
 
 
 @pytest.mark.parametrize("definition", crds.DEFINITIONS, ids=lambda definition: definition.kind.kind)
-def test_a_definition_says_which_contract_each_version_satisfies(definition: crds.Definition) -> None:
+def test_a_definition_says_which_contract_each_version_satisfies(definition: Definition) -> None:
     labels = crds.crd(definition)["metadata"]["labels"]
     contracts = {"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta2"}
     assert {name: labels.get(name) for name in contracts} == contracts
@@ -111,7 +114,7 @@ def test_a_definition_says_which_contract_each_version_satisfies(definition: crd
 
 
 @pytest.mark.parametrize("definition", crds.DEFINITIONS, ids=lambda definition: definition.kind.kind)
-def test_clusterctl_finds_a_kind_and_its_provider(definition: crds.Definition) -> None:
+def test_clusterctl_finds_a_kind_and_its_provider(definition: Definition) -> None:
     labels = crds.crd(definition)["metadata"]["labels"]
     assert labels["clusterctl.cluster.x-k8s.io"] == ""
     providers = {

@@ -108,6 +108,14 @@ def test_a_unit_that_starts_at_boot_is_wanted_by_the_target_that_it_names(tree: 
         assert tree[f"etc/systemd/system/{target}.wants/{unit}"] == Link(f"/lib/systemd/system/{unit}")
 
 
+def test_the_agent_starts_at_boot_and_rests_until_it_has_a_registration() -> None:
+    tree = osfiles.agent("/opt/slipway/bin/slipway")
+    unit = f"{UNITS}/slipway-agent.service"
+    assert values(tree, unit, "Service", "ExecStart") == ["/opt/slipway/bin/slipway agent run"]
+    assert "|/oem/registration/config.yaml" in values(tree, unit, "Unit", "ConditionPathExists")
+    assert tree["etc/systemd/system/multi-user.target.wants/slipway-agent.service"] == Link("/lib/systemd/system/slipway-agent.service")
+
+
 def test_no_unit_is_both_enabled_and_masked() -> None:
     assert not set(osfiles.ENABLED) & set(osfiles.MASKED)
 

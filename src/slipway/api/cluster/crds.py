@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,14 +20,12 @@ from slipway.api.cluster.core.v1beta1 import machinedeployment as machinedeploym
 from slipway.api.cluster.core.v1beta1 import machinedrainrule as machinedrainrule_v1beta1
 from slipway.api.cluster.core.v1beta1 import machinehealthcheck as machinehealthcheck_v1beta1
 from slipway.api.cluster.core.v1beta1 import machineset as machineset_v1beta1
+from slipway.api.cluster.definition import Column, Definition, Version, age, condition, count
+from slipway.api.cluster.infrastructure import definitions as infrastructure
 from slipway.api.cluster.kinds import (
-    ADDONS_GROUP,
-    BOOTSTRAP_GROUP,
     CLUSTER,
     CLUSTER_RESOURCE_SET,
     CLUSTER_RESOURCE_SET_BINDING,
-    CONTROL_PLANE_GROUP,
-    CORE_GROUP,
     CUSTOM_RESOURCE_DEFINITION,
     KUBEADM_CONFIG,
     KUBEADM_CONFIG_TEMPLATE,
@@ -38,69 +36,15 @@ from slipway.api.cluster.kinds import (
     MACHINE_DRAIN_RULE,
     MACHINE_HEALTH_CHECK,
     MACHINE_SET,
-    Kind,
 )
-from slipway.api.cluster.names import PROVIDER_LABEL
+from slipway.api.elemental import definitions as elemental
 from slipway.api.machinery.openapi import schemas_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from slipway.api.cluster.meta import Type
     from slipway.api.machinery.objects import Manifest
 
-CATEGORY = "cluster-api"
-# Which version of a kind satisfies which version of Cluster API's contract; without it the core controllers do not find the kind.
-CONTRACT_LABELS = {"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta2"}
-# What clusterctl finds the kinds by whose objects it moves to another management cluster.  It gives the label to all that it
-# installs; more it needs for no kind of ours: it moves Clusters with all that belongs to them, and so ClusterResourceSets.
-CLUSTERCTL_LABEL = "clusterctl.cluster.x-k8s.io"
-# The provider that upstream's installation says a kind is of.
-PROVIDERS = {
-    CORE_GROUP: "cluster-api",
-    ADDONS_GROUP: "cluster-api",
-    BOOTSTRAP_GROUP: "bootstrap-kubeadm",
-    CONTROL_PLANE_GROUP: "control-plane-kubeadm",
-}
 _SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
-
-
-class Column(NamedTuple):
-    """A column of ``kubectl get``."""
-
-    name: str
-    path: str
-    description: str
-    type: str = "string"
-    priority: int = 0
-
-    def manifest(self) -> Manifest:
-        out: Manifest = {"name": self.name, "type": self.type, "jsonPath": self.path, "description": self.description}
-        return out | ({"priority": self.priority} if self.priority else {})
-
-
-class Version(NamedTuple):
-    name: str
-    type: type[Type]
-    columns: Sequence[Column]
-    storage: bool = False
-    deprecated: bool = False
-    # Where true, it has an endpoint for .status, whatever the other versions have.
-    status: bool = False
-
-
-class Definition(NamedTuple):
-    kind: Kind
-    versions: Sequence[Version]
-    # Where true, .status is written by itself.
-    status: bool = False
-    # Where true, there is a subresource for the number of replicas.
-    scale: bool = False
-    short_names: Sequence[str] = ()
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind.plural}.{self.kind.group}"
 
 
 def _old(of: type[Type], *columns: Column) -> Version:
@@ -111,74 +55,63 @@ def _new(of: type[Type], *columns: Column) -> Version:
     return Version("v1beta2", of, columns, storage=True)
 
 
-def _age(kind: Kind) -> Column:
-    return Column("Age", ".metadata.creationTimestamp", f"Time duration since creation of {kind.kind}", "date")
-
-
 def _owner(kind: str) -> Column:
     return Column(kind, f'.metadata.ownerReferences[?(@.kind=="{kind}")].name', f"Name of the {kind} owning this template")
 
 
-def _condition(of: str, description: str, *, name: str = "", priority: int = 0) -> Column:
-    return Column(name or of, f'.status.conditions[?(@.type=="{of}")].status', description, priority=priority)
-
-
-def _count(name: str, path: str, description: str, priority: int = 0) -> Column:
-    return Column(name, path, description, "integer", priority)
-
-
 def _counts_of_cluster(short: str, path: str, which: str) -> tuple[Column, ...]:
     return (
-        _count(f"{short} Desired", f".status.{path}.desiredReplicas", f"{which} machines that are wanted"),
-        _count(f"{short} Current", f".status.{path}.replicas", f"{which} machines", 10),
-        _count(f"{short} Ready", f".status.{path}.readyReplicas", f"{which} machines that are ready", 10),
-        _count(f"{short} Available", f".status.{path}.availableReplicas", f"{which} machines that are available"),
-        _count(f"{short} Up-to-date", f".status.{path}.upToDateReplicas", f"{which} machines that are up to date"),
+        count(f"{short} Desired", f".status.{path}.desiredReplicas", f"{which} machines that are wanted"),
+        count(f"{short} Current", f".status.{path}.replicas", f"{which} machines", 10),
+        count(f"{short} Ready", f".status.{path}.readyReplicas", f"{which} machines that are ready", 10),
+        count(f"{short} Available", f".status.{path}.availableReplicas", f"{which} machines that are available"),
+        count(f"{short} Up-to-date", f".status.{path}.upToDateReplicas", f"{which} machines that are up to date"),
     )
 
 
 _LABELLED_CLUSTER = Column("Cluster", ".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']", "Cluster")
 _CLUSTER = Column("Cluster", ".spec.clusterName", "Cluster")
-_PAUSED = _condition("Paused", "Reconciliation paused", priority=10)
-_AVAILABLE = _condition("Available", "Whether all checks of availability pass")
+_PAUSED = condition("Paused", "Reconciliation paused", priority=10)
+_AVAILABLE = condition("Available", "Whether all checks of availability pass")
 _PHASE = Column("Phase", ".status.phase", "Where the object is in its life")
 _VERSION = Column("Version", ".spec.version", "Kubernetes version")
 _TEMPLATE_VERSION = Column("Version", ".spec.template.spec.version", "Kubernetes version")
-_DESIRED = _count("Desired", ".spec.replicas", "Machines that are wanted")
+_DESIRED = count("Desired", ".spec.replicas", "Machines that are wanted")
 _COUNTS = (
     _DESIRED,
-    _count("Current", ".status.replicas", "Machines"),
-    _count("Ready", ".status.readyReplicas", "Machines that are ready"),
-    _count("Available", ".status.availableReplicas", "Machines that are available"),
-    _count("Up-to-date", ".status.upToDateReplicas", "Machines that are up to date"),
+    count("Current", ".status.replicas", "Machines"),
+    count("Ready", ".status.readyReplicas", "Machines that are ready"),
+    count("Available", ".status.availableReplicas", "Machines that are available"),
+    count("Up-to-date", ".status.upToDateReplicas", "Machines that are up to date"),
 )
 _OLD_COUNTS = (
     _DESIRED._replace(priority=10),
-    _count("Replicas", ".status.replicas", "Machines"),
-    _count("Ready", ".status.readyReplicas", "Machines that are ready"),
+    count("Replicas", ".status.replicas", "Machines"),
+    count("Ready", ".status.readyReplicas", "Machines that are ready"),
 )
-_UPDATED = _count("Updated", ".status.updatedReplicas", "Machines that were made from the current template")
-_UNAVAILABLE = _count("Unavailable", ".status.unavailableReplicas", "Machines that are not available")
+_UPDATED = count("Updated", ".status.updatedReplicas", "Machines that were made from the current template")
+_UNAVAILABLE = count("Unavailable", ".status.unavailableReplicas", "Machines that are not available")
 _CLASS_VERSION = Column("Version", ".spec.topology.version", "Kubernetes version of the topology")
 _PROVIDER_ID = Column("Provider ID", ".spec.providerID", "The provider's identity of the host", priority=10)
 _NODE = Column("Node Name", ".status.nodeRef.name", "The Node of the machine")
 _RULE_COLUMNS = (
     Column("Behavior", ".spec.drain.behavior", "What is done with the Pods"),
     Column("Order", ".spec.drain.order", "Which Pods go first"),
-    _age(MACHINE_DRAIN_RULE),
+    age(MACHINE_DRAIN_RULE),
 )
 
+# The kinds that upstream has, too.
 DEFINITIONS = (
     Definition(
         KUBEADM_CONFIG,
         (
-            _old(bootstrap_v1beta1.KubeadmConfig, _LABELLED_CLUSTER, _age(KUBEADM_CONFIG)),
+            _old(bootstrap_v1beta1.KubeadmConfig, _LABELLED_CLUSTER, age(KUBEADM_CONFIG)),
             _new(
                 config.KubeadmConfig,
                 _LABELLED_CLUSTER,
                 _PAUSED,
                 Column("Data secret created", ".status.initialization.dataSecretCreated", "Bootstrap secret is created"),
-                _age(KUBEADM_CONFIG),
+                age(KUBEADM_CONFIG),
             ),
         ),
         status=True,
@@ -186,8 +119,8 @@ DEFINITIONS = (
     Definition(
         KUBEADM_CONFIG_TEMPLATE,
         (
-            _old(bootstrap_v1beta1.KubeadmConfigTemplate, _age(KUBEADM_CONFIG_TEMPLATE)),
-            _new(config.KubeadmConfigTemplate, _owner("ClusterClass"), _owner("Cluster"), _age(KUBEADM_CONFIG_TEMPLATE)),
+            _old(bootstrap_v1beta1.KubeadmConfigTemplate, age(KUBEADM_CONFIG_TEMPLATE)),
+            _new(config.KubeadmConfigTemplate, _owner("ClusterClass"), _owner("Cluster"), age(KUBEADM_CONFIG_TEMPLATE)),
         ),
     ),
     Definition(
@@ -197,7 +130,7 @@ DEFINITIONS = (
                 cluster_v1beta1.Cluster,
                 Column("ClusterClass", ".spec.topology.class", "ClusterClass, if there is one"),
                 _PHASE,
-                _age(CLUSTER),
+                age(CLUSTER),
                 _CLASS_VERSION,
             ),
             _new(
@@ -208,7 +141,7 @@ DEFINITIONS = (
                 *_counts_of_cluster("W", "workers", "Worker"),
                 _PAUSED,
                 _PHASE,
-                _age(CLUSTER),
+                age(CLUSTER),
                 _CLASS_VERSION,
             ),
         ),
@@ -224,7 +157,7 @@ DEFINITIONS = (
                 _NODE._replace(name="NodeName"),
                 _PROVIDER_ID._replace(name="ProviderID", priority=0),
                 _PHASE,
-                _age(MACHINE),
+                age(MACHINE),
                 _VERSION,
             ),
             _new(
@@ -233,15 +166,15 @@ DEFINITIONS = (
                 _NODE,
                 _PROVIDER_ID,
                 Column("Failure domain", ".status.failureDomain", "The failure domain that the machine is in"),
-                _condition("Ready", "Whether all checks of readiness pass"),
-                _condition("Available", "Whether the machine has been ready for minReadySeconds"),
-                _condition("UpToDate", "Whether the machine is as its owner would make it now", name="Up-to-date"),
+                condition("Ready", "Whether all checks of readiness pass"),
+                condition("Available", "Whether the machine has been ready for minReadySeconds"),
+                condition("UpToDate", "Whether the machine is as its owner would make it now", name="Up-to-date"),
                 Column("Internal-IP", '.status.addresses[?(@.type=="InternalIP")].address', "Internal address", priority=10),
                 Column("External-IP", '.status.addresses[?(@.type=="ExternalIP")].address', "External address", priority=10),
                 Column("OS-Image", ".status.nodeInfo.osImage", "Operating system of the Node", priority=10),
                 _PAUSED,
                 _PHASE,
-                _age(MACHINE),
+                age(MACHINE),
                 _VERSION,
             ),
         ),
@@ -255,11 +188,11 @@ DEFINITIONS = (
                 machineset_v1beta1.MachineSet,
                 _CLUSTER,
                 *_OLD_COUNTS,
-                _count("Available", ".status.availableReplicas", "Machines that are available"),
-                _age(MACHINE_SET),
+                count("Available", ".status.availableReplicas", "Machines that are available"),
+                age(MACHINE_SET),
                 _TEMPLATE_VERSION,
             ),
-            _new(machineset.MachineSet, _CLUSTER, *_COUNTS, _PAUSED, _age(MACHINE_SET), _TEMPLATE_VERSION),
+            _new(machineset.MachineSet, _CLUSTER, *_COUNTS, _PAUSED, age(MACHINE_SET), _TEMPLATE_VERSION),
         ),
         status=True,
         scale=True,
@@ -275,7 +208,7 @@ DEFINITIONS = (
                 _UPDATED,
                 _UNAVAILABLE,
                 _PHASE,
-                _age(MACHINE_DEPLOYMENT),
+                age(MACHINE_DEPLOYMENT),
                 _TEMPLATE_VERSION,
             ),
             _new(
@@ -285,7 +218,7 @@ DEFINITIONS = (
                 *_COUNTS,
                 _PAUSED,
                 _PHASE,
-                _age(MACHINE_DEPLOYMENT),
+                age(MACHINE_DEPLOYMENT),
                 _TEMPLATE_VERSION,
             ),
         ),
@@ -299,18 +232,18 @@ DEFINITIONS = (
             _old(
                 machinehealthcheck_v1beta1.MachineHealthCheck,
                 _CLUSTER,
-                _count("ExpectedMachines", ".status.expectedMachines", "Machines that are watched"),
+                count("ExpectedMachines", ".status.expectedMachines", "Machines that are watched"),
                 Column("MaxUnhealthy", ".spec.maxUnhealthy", "How many machines may be unhealthy"),
-                _count("CurrentHealthy", ".status.currentHealthy", "Machines that are healthy"),
-                _age(MACHINE_HEALTH_CHECK),
+                count("CurrentHealthy", ".status.currentHealthy", "Machines that are healthy"),
+                age(MACHINE_HEALTH_CHECK),
             ),
             _new(
                 machinehealthcheck.MachineHealthCheck,
                 _CLUSTER,
-                _count("Replicas", ".status.expectedMachines", "Machines that are watched"),
-                _count("Healthy", ".status.currentHealthy", "Machines that are healthy"),
+                count("Replicas", ".status.expectedMachines", "Machines that are watched"),
+                count("Healthy", ".status.currentHealthy", "Machines that are healthy"),
                 _PAUSED,
-                _age(MACHINE_HEALTH_CHECK),
+                age(MACHINE_HEALTH_CHECK),
             ),
         ),
         status=True,
@@ -331,7 +264,7 @@ DEFINITIONS = (
                 *_OLD_COUNTS,
                 _UPDATED,
                 _UNAVAILABLE,
-                _age(KUBEADM_CONTROL_PLANE),
+                age(KUBEADM_CONTROL_PLANE),
                 _VERSION,
             ),
             _new(
@@ -343,7 +276,7 @@ DEFINITIONS = (
                 Column(
                     "Initialized", ".status.initialization.controlPlaneInitialized", "Whether the API server can take requests", "boolean"
                 ),
-                _age(KUBEADM_CONTROL_PLANE),
+                age(KUBEADM_CONTROL_PLANE),
                 _VERSION,
             ),
         ),
@@ -354,19 +287,19 @@ DEFINITIONS = (
     Definition(
         KUBEADM_CONTROL_PLANE_TEMPLATE,
         (
-            _old(controlplane_v1beta1.KubeadmControlPlaneTemplate, _age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
-            _new(kubeadmcontrolplane.KubeadmControlPlaneTemplate, _owner("ClusterClass"), _age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
+            _old(controlplane_v1beta1.KubeadmControlPlaneTemplate, age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
+            _new(kubeadmcontrolplane.KubeadmControlPlaneTemplate, _owner("ClusterClass"), age(KUBEADM_CONTROL_PLANE_TEMPLATE)),
         ),
     ),
     Definition(
         CLUSTER_RESOURCE_SET,
         (
-            _old(addons_v1beta1.ClusterResourceSet, _age(CLUSTER_RESOURCE_SET)),
+            _old(addons_v1beta1.ClusterResourceSet, age(CLUSTER_RESOURCE_SET)),
             _new(
                 clusterresourceset.ClusterResourceSet,
-                _condition("ResourcesApplied", "Whether everything was applied to every Cluster", name="Applied"),
+                condition("ResourcesApplied", "Whether everything was applied to every Cluster", name="Applied"),
                 _PAUSED,
-                _age(CLUSTER_RESOURCE_SET),
+                age(CLUSTER_RESOURCE_SET),
             ),
         ),
         status=True,
@@ -374,22 +307,25 @@ DEFINITIONS = (
     Definition(
         CLUSTER_RESOURCE_SET_BINDING,
         (
-            _old(addons_v1beta1.ClusterResourceSetBinding, _age(CLUSTER_RESOURCE_SET_BINDING))._replace(status=True),
-            _new(clusterresourceset.ClusterResourceSetBinding, _CLUSTER, _age(CLUSTER_RESOURCE_SET_BINDING)),
+            _old(addons_v1beta1.ClusterResourceSetBinding, age(CLUSTER_RESOURCE_SET_BINDING))._replace(status=True),
+            _new(clusterresourceset.ClusterResourceSetBinding, _CLUSTER, age(CLUSTER_RESOURCE_SET_BINDING)),
         ),
     ),
 )
 
+EVERY = (*DEFINITIONS, *infrastructure.DEFINITIONS, *elemental.DEFINITIONS)
+"""And those of the bare-metal provider, which upstream has no counterpart of."""
+
 
 def crds() -> list[Manifest]:
     """Every CustomResourceDefinition, without the clause on conversion: where the webhook is, the manager knows."""
-    return [crd(definition) for definition in DEFINITIONS]
+    return [crd(definition) for definition in EVERY]
 
 
 def crd(definition: Definition) -> Manifest:
     kind = definition.kind
     names = {
-        "categories": [CATEGORY],
+        **({"categories": list(definition.categories)} if definition.categories else {}),
         "kind": kind.kind,
         "listKind": kind.list_kind,
         "plural": kind.plural,
@@ -397,11 +333,10 @@ def crd(definition: Definition) -> Manifest:
     }
     if definition.short_names:
         names["shortNames"] = list(definition.short_names)
-    labels = {**CONTRACT_LABELS, CLUSTERCTL_LABEL: "", PROVIDER_LABEL: PROVIDERS[kind.group]}
     return {
         "apiVersion": CUSTOM_RESOURCE_DEFINITION.api_version,
         "kind": CUSTOM_RESOURCE_DEFINITION.kind,
-        "metadata": {"name": definition.name, "labels": labels},
+        "metadata": {"name": definition.name, "labels": definition.labels},
         "spec": {
             "group": kind.group,
             "names": names,
@@ -414,7 +349,7 @@ def crd(definition: Definition) -> Manifest:
 @cache
 def _schemas() -> dict[type[Type], bytes]:
     """The schema of each type, as text: whoever gets one may change it."""
-    kinds = [version.type for definition in DEFINITIONS for version in definition.versions]
+    kinds = [version.type for definition in EVERY for version in definition.versions]
     return {kind: msgspec.json.encode(schema) for kind, schema in zip(kinds, schemas_of(kinds), strict=True)}
 
 

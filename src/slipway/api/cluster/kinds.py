@@ -29,6 +29,8 @@ CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 ADDONS_GROUP = "addons.cluster.x-k8s.io"
 IPAM_GROUP = "ipam.cluster.x-k8s.io"
 RUNTIME_GROUP = "runtime.cluster.x-k8s.io"
+INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
+ELEMENTAL_GROUP = "elemental.cattle.io"
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
 ENDPOINTS = Kind("", "v1", "Endpoints", "endpoints")
@@ -78,6 +80,15 @@ KUBEADM_CONTROL_PLANE_TEMPLATE = Kind(CONTROL_PLANE_GROUP, "v1beta2", "KubeadmCo
 
 CLUSTER_RESOURCE_SET = Kind(ADDONS_GROUP, "v1beta2", "ClusterResourceSet", "clusterresourcesets")
 CLUSTER_RESOURCE_SET_BINDING = Kind(ADDONS_GROUP, "v1beta2", "ClusterResourceSetBinding", "clusterresourcesetbindings")
+
+BAREMETAL_CLUSTER = Kind(INFRASTRUCTURE_GROUP, "v1beta1", "BaremetalCluster", "baremetalclusters")
+BAREMETAL_MACHINE = Kind(INFRASTRUCTURE_GROUP, "v1beta1", "BaremetalMachine", "baremetalmachines")
+BAREMETAL_MACHINE_TEMPLATE = Kind(INFRASTRUCTURE_GROUP, "v1beta1", "BaremetalMachineTemplate", "baremetalmachinetemplates")
+MACHINE_INVENTORY_POOL = Kind(INFRASTRUCTURE_GROUP, "v1beta1", "MachineInventoryPool", "machineinventorypools")
+
+MACHINE_INVENTORY = Kind(ELEMENTAL_GROUP, "v1beta1", "MachineInventory", "machineinventories")
+MACHINE_REGISTRATION = Kind(ELEMENTAL_GROUP, "v1beta1", "MachineRegistration", "machineregistrations")
+SEED_IMAGE = Kind(ELEMENTAL_GROUP, "v1beta1", "SeedImage", "seedimages")
 
 
 _NAMED = {(kind.group, kind.kind): kind for kind in list(globals().values()) if isinstance(kind, Kind)}

@@ -194,6 +194,26 @@ _ALL = (
     Flag("registration", "string", "File with the configuration by which a new host registers at its first boot", completes="file"),
     Flag("unit", "string", "Only the log of this unit"),
     Flag("user-data", "string", "File with what cloud-init does at the first boot", completes="file"),
+    # Those of `agent`.
+    Flag(
+        "auth",
+        "string",
+        "How the host proves who it is; default: what the configuration says, or tpm",
+        completes=("tpm", "mac", "sys-uuid"),
+    ),
+    Flag(
+        "config:registration",
+        "string",
+        "File that says how to register, as elemental-register has it",
+        default="/oem/registration/config.yaml",
+        completes="file",
+    ),
+    Flag("emulate-tpm", "bool", "Use a TPM in software, also where the host has one"),
+    Flag("labels:registration", "pairs", "Labels of the host's inventory, as name=value pairs"),
+    Flag("program", "string", "Path of this program in the unit; default: the one that is found on PATH", completes="file"),
+    Flag("registration-ca-cert", "string", "File with the authorities that the endpoint is verified with", completes="file"),
+    Flag("registration-url:agent", "string", "Where to register, as https://HOST:PORT/elemental/registration/TOKEN"),
+    Flag("token:registration", "string", "Token of the registration, where the address does not end with it"),
     # Those of `manager`.
     Flag(
         "bootstrap-token-ttl",

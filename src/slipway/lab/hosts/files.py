@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.agent import paths
 from slipway.lab.hosts import smbios
 from slipway.lab.network import addresses
 
@@ -24,8 +25,6 @@ IDENTITY_FOLDER = "/etc/slipway-lab/dmi"
 SMBIOS_FILE = "/etc/slipway-lab/smbios"
 """The tables that the firmware of a physical machine has; the host's ``dmidecode`` reads them."""
 MAC_FILE = "/etc/slipway-lab/mac"
-REGISTRATION_FILE = "/oem/registration/config.yaml"
-"""Where elemental-register has the configuration with which a host registers."""
 
 _BEGIN, _END = "# slipway lab: hosts", "# slipway lab: end of hosts"
 
@@ -45,7 +44,7 @@ def first_files(host: HostRecord, *, user_data: str | None, registration: str | 
     return [
         File("/etc/hostname", f"{host.name}\n"),
         *([] if user_data is None else seed(host, user_data)),
-        *([] if registration is None else [File(REGISTRATION_FILE, registration, 0o600)]),
+        *([] if registration is None else [File(paths.REGISTRATION, registration, 0o600)]),
     ]
 
 

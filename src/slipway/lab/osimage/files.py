@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.agent import paths
+from slipway.agent import unit as agentunit
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -51,6 +54,7 @@ MASKED = (
     "fstrim.timer",
     "getty.target",
     "getty@.service",
+    "keepalived.service",
     "modprobe@.service",
     "sys-kernel-debug.mount",
     "sys-kernel-tracing.mount",
@@ -109,6 +113,15 @@ def tree(release: Release) -> Tree:
     for unit, target in ENABLED.items():
         found[f"{_UNITS}/{target}.wants/{unit}"] = Link(f"/lib/systemd/system/{unit}")
     return found
+
+
+def agent(program: str) -> Tree:
+    """The unit of the agent, which rests until a host has a registration."""
+    unit = Path(paths.UNIT).name
+    return {
+        f"usr/lib/systemd/system/{unit}": File(agentunit.text(program)),
+        f"{_UNITS}/multi-user.target.wants/{unit}": Link(f"/lib/systemd/system/{unit}"),
+    }
 
 
 def image_file(name: str, digest: str, version: str, node_tool: str) -> File:

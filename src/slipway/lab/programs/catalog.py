@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 10
 # etcd's server and its client are modules of their own, and not every patch has both; a client serves every patch of its minor.
 _ETCDCTL = {"v3.5.24": "v3.5.35"}
+# Helm belongs to no Kubernetes release; one of its own serves them all.
+_HELM = "v3.22.0"
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -52,13 +54,19 @@ PROGRAMS = {
         Program("pause", "pause", ("-v",), r"pause(?:\.c)? (\S+)"),
     )
 }
+"""What every lab has."""
+
+TOOLS = {"helm": Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)")}
+"""What is obtained by whoever asks for it."""
 
 CLUSTER_API = {
     "cluster-api-core": "core",
     "cluster-api-bootstrap": "bootstrap/kubeadm",
     "cluster-api-control-plane": "controlplane/kubeadm",
+    "clusterctl": "cmd/clusterctl",
 }
-"""Upstream's managers, which ours are tested and measured beside, and the package of each; they do not tell their version."""
+"""Upstream's managers, which ours are tested and measured beside, its command line, and the package of each; the managers do not tell
+their version."""
 REGISTRY = "registry"
 """The registry of the distribution project, for the OS images of a lab."""
 
@@ -67,6 +75,7 @@ SITES: Mapping[str, str] = {
     "kubernetes": "https://dl.k8s.io/release",
     "etcd": "https://github.com/etcd-io/etcd/releases/download",
     "coredns": "https://github.com/coredns/coredns/releases/download",
+    "helm": "https://get.helm.sh",
 }
 """The site of each project that publishes programs; pause is published as an image only."""
 
@@ -100,7 +109,8 @@ def project_of(name: str) -> str:
         return "cluster-api"
     if name == REGISTRY:
         return "distribution"
-    return PROGRAMS[name].project if name in PROGRAMS else "kubernetes"
+    program = PROGRAMS.get(name) or TOOLS.get(name)
+    return program.project if program is not None else "kubernetes"
 
 
 def wanted_version(name: str, release: Release) -> str:
@@ -114,13 +124,15 @@ def wanted_version(name: str, release: Release) -> str:
             return release.coredns_version
         case "pause":
             return release.pause_version
+        case "helm":
+            return _HELM
         case _:
             return f"v{release.version}"
 
 
 def stated_version(name: str, path: Path) -> str:
     """The version that the program at ``path`` says it has, spelled as its project tags it."""
-    program = PROGRAMS[name]
+    program = PROGRAMS.get(name) or TOOLS[name]
     try:
         done = subprocess.run(
             [path, *program.question], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
@@ -160,6 +172,9 @@ def artifact(program: str, version: str, arch: str, sites: Mapping[str, str] = S
         case "coredns":
             url = f"{sites[project]}/{version}/coredns_{version.removeprefix('v')}_linux_{arch}.tgz"
             return Artifact(url=url, checksum_url=f"{url}.sha256", members={"coredns": "coredns"})
+        case "helm":
+            url = f"{sites[project]}/helm-{version}-linux-{arch}.tar.gz"
+            return Artifact(url=url, checksum_url=f"{url}.sha256sum", members={"helm": f"linux-{arch}/helm"})
         case _:
             url = f"{sites[project]}/{version}/bin/linux/{arch}/{program}"
             return Artifact(url=url, checksum_url=f"{url}.sha256", members={})

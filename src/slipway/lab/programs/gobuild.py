@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 KUBERNETES = "k8s.io/kubernetes"
 _ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdctl/v3"}
 _COREDNS = "github.com/coredns/coredns"
+_HELM = "helm.sh/helm/v3"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
 _DISTRIBUTION = "github.com/distribution/distribution/v3"
 _SOURCES = Path(__file__).parent / "gosource"
@@ -165,6 +166,13 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
             go_mod = _go_mod((source / "go.mod").read_text(), [_DISTRIBUTION], version)
             main = {f"{program}/main.go": (_SOURCES / f"{program}.go").read_text()}
             return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text(), **main}, package=f"./{program}")
+        case "helm":
+            source = _module_source(go, _HELM, version)
+            return Wrapper(
+                files={"go.mod": _go_mod((source / "go.mod").read_text(), [_HELM], version), "go.sum": (source / "go.sum").read_text()},
+                package=f"{_HELM}/cmd/helm",
+                linker_flags=f"-s -w -X {_HELM}/internal/version.version={version}",
+            )
         case "pause":
             files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}
             return Wrapper(files=files, package=".", linker_flags=f"-s -w -X main.version={version}")

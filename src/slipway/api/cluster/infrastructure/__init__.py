@@ -1,0 +1,1 @@
+"""``infrastructure.cluster.x-k8s.io``: the kinds of the bare-metal provider."""

@@ -1,0 +1,67 @@
+"""``infrastructure.cluster.x-k8s.io/v1beta1``: MachineInventoryPool."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import field
+
+from slipway.api.cluster.meta import CONDITIONS, DNS_SUBDOMAIN, Condition, Int32, Int64, ObjectMetadata, Type
+from slipway.api.machinery.openapi import REQUIRED, at_least, items, length, pattern
+
+
+class PoolMember(Type):
+    """A host of the pool."""
+
+    name: Annotated[str, length(1, 253), pattern(DNS_SUBDOMAIN), REQUIRED] = ""
+    """The name of the MachineInventory."""
+    hostname: Annotated[str, length(None, 253)] = ""
+    """The name that the host gets, and its Node; the inventory's without it."""
+    network_device: Annotated[str, length(None, 15)] = ""
+    """The host's network device that the cluster uses, where it is not the BaremetalCluster's."""
+
+
+class MachineInventoryPoolSpec(Type):
+    """Hosts that wait for one cluster."""
+
+    cluster_name: Annotated[str, length(1, 63), REQUIRED] = ""
+    """The Cluster whose machines may take hosts of the pool."""
+    machine_inventories: Annotated[list[PoolMember], items(None, 10_000, atomic=True)] = field(default_factory=list)
+    """The hosts, in the order in which they are taken. A host is in one pool at most."""
+
+
+class MachineInventoryPoolStatus(Type):
+    """The hosts of a pool, counted; the five numbers below the first always add up to it."""
+
+    always_printed = frozenset({"total", "available", "allocated", "preparing", "reprovisioning", "unavailable"})
+
+    total: Annotated[Int32, at_least(0)] = 0
+    """How many hosts the pool has."""
+    available: Annotated[Int32, at_least(0)] = 0
+    """How many wait for a machine."""
+    allocated: Annotated[Int32, at_least(0)] = 0
+    """How many are a machine's, and nothing is being done to them."""
+    preparing: Annotated[Int32, at_least(0)] = 0
+    """How many are being cleaned."""
+    reprovisioning: Annotated[Int32, at_least(0)] = 0
+    """How many are becoming a node."""
+    unavailable: Annotated[Int32, at_least(0)] = 0
+    """How many cannot be used until somebody has looked at them, those that are not there included."""
+    conditions: Annotated[list[Condition], CONDITIONS] = field(default_factory=list)
+    """The state in its aspects."""
+    observed_generation: Annotated[Int64, at_least(0)] = 0
+    """The generation that the controller has last worked on to the end."""
+
+
+class MachineInventoryPool(Type):
+    """Hosts that wait for the machines of one cluster."""
+
+    api_version: str = ""
+    """The group and version of this object."""
+    kind: str = ""
+    """The kind of this object."""
+    metadata: ObjectMetadata = field(default_factory=dict)
+    spec: Annotated[MachineInventoryPoolSpec, REQUIRED] = field(default_factory=MachineInventoryPoolSpec)
+    """Which hosts wait for which cluster."""
+    status: MachineInventoryPoolStatus = field(default_factory=MachineInventoryPoolStatus)
+    """The hosts, counted."""
