@@ -257,7 +257,7 @@ async def test_rights_that_are_taken_away_during_a_rollout_are_told_and_given_ba
         await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 2))
         binding = management.get("clusterrolebinding", manifests.NAME)
         management.kubectl("delete", "clusterrolebinding", manifests.NAME)
-        await one.patch(MACHINE_DEPLOYMENT, f"{NAME}-md", {"template": {"spec": {"version": SECOND}}})
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
 
         async def told() -> bool:
             return "forbidden" in running.log.read_text()
@@ -267,5 +267,5 @@ async def test_rights_that_are_taken_away_during_a_rollout_are_told_and_given_ba
         for key in ("resourceVersion", "uid", "creationTimestamp"):
             binding["metadata"].pop(key, None)
         management.apply(binding)
-        await one.at_rest("the workers are replaced", one.all_at(FIRST, 3, 2, workers_at=SECOND), patience=300)
+        await one.at_rest("the control plane is replaced", one.all_at(SECOND, 3, 2, workers_at=FIRST), patience=300)
         assert running.process.poll() is None
