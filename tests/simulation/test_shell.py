@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - scripts stand on one line
 """The simulated shell does what the real one does: every script is run by both, in the same files, and must leave the same behind."""
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ SCRIPTS = {
     "quotes within braces": 'x="a b"; echo "${y:-"$x"}" "${x%" b"}"; echo ${n:-\'c d\'}',
     "negative cases": "case a in b) echo no;; esac; echo $?; for x in; do echo no; done; echo $?",
     "group with redirect": "{ echo a; if true; then echo b; fi; } | sort -r; (echo x; echo y >&2) 2>/dev/null",
+    "exec for the streams": "exec 2>&1; echo a >&2; cat nothing | tail -c 1; f() { echo b >&2; }; x=$(f); echo [$x]",
     "environment": "X=1 sh -c 'echo $X'; export Y=2; sh -c 'echo $Y $0 $1' name arg; Z=3; sh -c 'echo ${Z:-none}'",
 }
 

@@ -264,11 +264,14 @@ def _webhook(hook: Validator | Defaulter, installation: Installation) -> Manifes
         "resources": [f"{kind.plural}/{hook.subresource}" if isinstance(hook, Validator) and hook.subresource else kind.plural],
         "scope": "Namespaced" if kind.namespaced else "Cluster",
     }
+    advice = isinstance(hook, Validator) and hook.fails_open
+    condition = hook.condition if isinstance(hook, Validator) else ""
     return {
         "name": hook.name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": _client(installation, hook.path),
-        "failurePolicy": "Fail",
+        "failurePolicy": "Ignore" if advice else "Fail",
+        **({"matchConditions": [{"name": "concerned", "expression": condition}]} if condition else {}),
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": 10,

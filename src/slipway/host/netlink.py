@@ -25,6 +25,11 @@ _ATTRIBUTE = struct.Struct("=HH")
 
 def addresses(interface: str) -> list[str]:
     """The addresses of an interface in the kernel's order, IPv4 first; none where it is down.  OSError: no such interface."""
+    return [network.rpartition("/")[0] for network in networks(interface)]
+
+
+def networks(interface: str) -> list[str]:
+    """The same, each with the length of its prefix."""
     index = socket.if_nametoindex(interface)
     if not _is_up(interface):
         return []
@@ -32,13 +37,13 @@ def addresses(interface: str) -> list[str]:
     for kind, body in _dump_addresses():
         if kind != _RTM_NEWADDR:
             continue
-        family, _, _, _, owner = _ADDRESS.unpack_from(body)
+        family, length, _, _, owner = _ADDRESS.unpack_from(body)
         if owner == index and family in (socket.AF_INET, socket.AF_INET6):
             attributes = dict(_attributes(body[_ADDRESS.size :]))
             # On a point-to-point link IFA_ADDRESS is the other end.
             packed = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS)
             if packed is not None:
-                found.append(socket.inet_ntop(family, packed))
+                found.append(f"{socket.inet_ntop(family, packed)}/{length}")
     return found
 
 

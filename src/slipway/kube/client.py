@@ -38,11 +38,13 @@ class Event(NamedTuple):
 class Client:
     """Talks to one API server as one user."""
 
-    def __init__(self, connection: Connection, *, timeout: float = 10.0, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, connection: Connection, *, timeout: float = 10.0, environment: Mapping[str, str] | None = None, program: str = ""
+    ) -> None:
         from slipway.kube.transport import Transport
 
         self.connection = connection
-        self._transport = Transport(connection, timeout=timeout, environment=environment)
+        self._transport = Transport(connection, timeout=timeout, environment=environment, program=program)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Manifest | None:
         """The object; None where there is none."""
@@ -99,10 +101,16 @@ class Client:
         labels: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
         timeout: float,
+        silence: float = 0.0,
     ) -> Iterator[Event]:
-        """What is there, as ADDED, and then every change, until ``timeout`` seconds have passed or the server ends the watch."""
+        """What is there, as ADDED, and then every change, until ``timeout`` seconds have passed or the server ends the watch.
+
+        With ``silence``, bookmarks are asked for and are among the events, and a SilentError says that nothing came for so many seconds.
+        """
         deadline = time.monotonic() + timeout
         query = {**_selectors(labels, fields), "watch": "1", "timeoutSeconds": str(int(timeout) + 1)}
+        if silence:
+            query["allowWatchBookmarks"] = "true"
         path = f"{kinds.path(kinds.named(api_version, kind), namespace)}?{urlencode(query)}"
         answer = self._transport.open("GET", path, None, JSON, None)
         wire = answer.wire
@@ -113,7 +121,7 @@ class Client:
                 raise errors.failure(answer.status, answer.response.read())
             while (left := deadline - time.monotonic()) > 0:
                 if sock is not None:
-                    sock.settimeout(left)
+                    sock.settimeout(min(left, silence) if silence else left)
                 line = answer.response.readline()
                 if not line:
                     return
@@ -122,6 +130,8 @@ class Client:
                     raise errors.status_failure(event.get("object") or {}, 500)
                 yield Event(str(event.get("type")), event.get("object") or {})
         except TimeoutError:
+            if silence and time.monotonic() < deadline:
+                raise errors.SilentError(f"{self.connection.shown} said nothing for {silence:g}s (watch of {path})") from None
             return
         except Exception as error:
             if isinstance(error, errors.ApiError | errors.UnreachableError):

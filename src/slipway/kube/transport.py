@@ -44,7 +44,7 @@ class Answer:
 class Transport:
     """Sends requests to the server of a connection."""
 
-    def __init__(self, connection: Connection, *, timeout: float, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, connection: Connection, *, timeout: float, environment: Mapping[str, str] | None = None, program: str = "") -> None:
         self._connection = connection
         self._timeout = timeout
         try:
@@ -69,7 +69,7 @@ class Transport:
             insecure=connection.insecure,
         )
         # What stands before the slash becomes the manager of the fields that are written: the same as with the real kubeadm.
-        self._headers = {"Accept": "application/json", "User-Agent": f"kubeadm/{__version__} slipway"}
+        self._headers = {"Accept": "application/json", "User-Agent": f"{program or 'kubeadm'}/{__version__} slipway"}
         if connection.token:
             self._headers["Authorization"] = f"Bearer {connection.token}"
         self._idle: list[_Wire] = []

@@ -1,1 +1,1 @@
-"""Elemental's API: the kinds of hosts that register and wait, the plans that they are given, and the protocol that they register by."""
+"""``elemental.cattle.io``: hosts that register, the plans that they are given, and the protocol by which they register."""

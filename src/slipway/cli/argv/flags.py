@@ -176,6 +176,7 @@ _ALL = (
     # Those of `lab`.
     Flag("bridge", "string", "Name of the lab's bridge; default: one that is free"),
     Flag("console", "bool", "Show what the host wrote to its console instead of its journal"),
+    Flag("expose", "bool", "Insist on the lab's network, from which hosts reach the API server; a new one is there if there is a network"),
     Flag("folder", "string", "Folder that has the programs", completes="dir"),
     Flag("follow", "bool", "Go on showing what is added"),
     Flag("host-range", "string", "Address range of the hosts, a /24; default: one that is free"),
@@ -190,8 +191,29 @@ _ALL = (
     Flag("output:list", "string", "Output format: text or json", default="text", short="o", completes=("text", "json")),
     Flag("pod-range", "string", "Address range of Pods, a /16; default: one that is free"),
     Flag("prune", "bool", "Free the cache of everything but the versions that are named"),
+    Flag("registration", "string", "File with the configuration by which a new host registers at its first boot", completes="file"),
     Flag("unit", "string", "Only the log of this unit"),
     Flag("user-data", "string", "File with what cloud-init does at the first boot", completes="file"),
+    # Those of `agent`.
+    Flag(
+        "auth",
+        "string",
+        "How the host proves who it is; default: what the configuration says, or tpm",
+        completes=("tpm", "mac", "sys-uuid"),
+    ),
+    Flag(
+        "config:registration",
+        "string",
+        "File that says how to register, as elemental-register has it",
+        default="/oem/registration/config.yaml",
+        completes="file",
+    ),
+    Flag("emulate-tpm", "bool", "Use a TPM in software, also where the host has one"),
+    Flag("labels:registration", "pairs", "Labels of the host's inventory, as name=value pairs"),
+    Flag("program", "string", "Path of this program in the unit; default: the one that is found on PATH", completes="file"),
+    Flag("registration-ca-cert", "string", "File with the authorities that the endpoint is verified with", completes="file"),
+    Flag("registration-url:agent", "string", "Where to register, as https://HOST:PORT/elemental/registration/TOKEN"),
+    Flag("token:registration", "string", "Token of the registration, where the address does not end with it"),
     # Those of `manager`.
     Flag(
         "bootstrap-token-ttl",

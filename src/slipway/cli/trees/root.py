@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slipway.cli.argv.command import Command
+from slipway.cli.trees.agent import AGENT
 from slipway.cli.trees.lab import LAB
 from slipway.cli.trees.manager import MANAGER
 
@@ -267,6 +268,14 @@ def build(program: str) -> Command:
         persistent=("rootfs", "v", "vmodule", "add-dir-header", "skip-headers"),
         max_arguments=None,
         commands=(
+            AGENT,
+            Command(
+                "alive",
+                "Looks after keepalived in the static Pod of a control plane's virtual address",
+                run="commands.alive:run",
+                hidden=True,
+                long_running=True,
+            ),
             Command(
                 "alpha",
                 "Experimental commands: there are none at present",

@@ -260,6 +260,9 @@ class Shell:
         substitutions = self._substitutions
         words = expansion.fields(self, command.words)
         assigned = {name: expansion.text(self, word) for name, word in command.assignments}
+        if words == ["exec"] and command.redirections:
+            self._redirect_for_good(command.redirections)
+            return
         with self._redirected(command.redirections) as ready:
             if words and ready:
                 self.code = self._executed(words, assigned)
@@ -343,6 +346,14 @@ class Shell:
             self._streams = kept
             for path, content in files:
                 self.system.tree.write(path, bytes(content))
+
+    def _redirect_for_good(self, redirections: tuple[Redirection, ...]) -> None:
+        """``exec`` without a command: only streams that are there already can be kept, since files are written at a command's end."""
+        for redirection in redirections:
+            if redirection.operator != ">&":
+                raise expansion.ExpansionError("exec with a file is not simulated")
+            self._duplicate(redirection.descriptor, expansion.text(self, redirection.target))
+        self.code = 0
 
     def _redirect(self, redirection: Redirection, files: list[tuple[str, bytearray]]) -> None:
         streams = self._streams

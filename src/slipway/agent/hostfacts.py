@@ -1,0 +1,132 @@
+"""What the host says of itself while no plan is in flight, for those who decide on its next one: preflight, claims, the inventory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from slipway.agent import paths
+from slipway.agent.machine import CannotStartError, Command, HttpGet
+
+if TYPE_CHECKING:
+    from slipway.agent.machine import Machine
+    from slipway.host.interface import Host
+
+PERIOD = 300.0
+_FOLDERS = ("/", "/var", "/var/lib/containerd", "/.snapshots")
+_TIMEOUT = 5.0
+_OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+_KUBELET_TIMEOUT = 10.0
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_KUBELET_MASKS = ("/etc/systemd/system/kubelet.service", "/run/systemd/system/kubelet.service")
+_CONTAINERS = "/run/containerd/io.containerd.runtime.v2.task"
+
+
+def gather(machine: Machine, registry: str, booted: dict[str, str]) -> dict[str, Any]:
+    """``booted`` is the image, which is looked at once a boot."""
+    host = machine.host
+    facts: dict[str, Any] = {
+        "freeBytes": {folder: free for folder in _FOLDERS if (free := machine.free_bytes(folder)) is not None},
+        "bootId": boot_id(host),
+        "image": booted,
+        "clean": is_clean(host),
+        "observedAt": host.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    if registry:
+        reachable, message = reach(machine, registry)
+        facts["registry"] = {"address": registry, "reachable": reachable, "message": message}
+    return facts
+
+
+def is_news(before: bytes, facts: dict[str, Any], age: float) -> bool:
+    """Whether facts are worth a write: when something changed that is more than some bytes of free space, or the old ones are old."""
+    try:
+        known = msgspec.json.decode(before or b"{}")
+    except msgspec.DecodeError:
+        return True
+    if not isinstance(known, dict) or age >= PERIOD:
+        return True
+    return any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "registry"))
+
+
+def registry_of(facts: bytes) -> str:
+    """The registry that facts tell of."""
+    try:
+        known = msgspec.json.decode(facts or b"{}")
+        return str(known["registry"]["address"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return ""
+
+
+def boot_id(host: Host) -> str:
+    return _text(host, _BOOT_ID)
+
+
+def image(machine: Machine) -> dict[str, str]:
+    """The booted operating system: the image that it came from, as it says itself, and the version of its kubelet."""
+    fields = os_release(machine.host)
+    reference = fields.get("IMAGE") or ":".join(filter(None, (fields.get("IMAGE_ID"), fields.get("IMAGE_VERSION"))))
+    found = {"reference": reference, "digest": fields.get("IMAGE_DIGEST", ""), "version": _kubelet_version(machine)}
+    return {name: value for name, value in found.items() if value}
+
+
+def _kubelet_version(machine: Machine) -> str:
+    """Empty where there is no kubelet, or none that says what it is."""
+    command = Command(program="kubelet", arguments=("--version",), folder=paths.WORK, timeout=_KUBELET_TIMEOUT)
+    try:
+        said = machine.execute(command, started=lambda _: None, stop=lambda: False).output.decode(errors="replace").split()
+    except CannotStartError:
+        return ""
+    return said[1] if len(said) == 2 and said[0] == "Kubernetes" else ""
+
+
+def os_release(host: Host) -> dict[str, str]:
+    for path in _OS_RELEASE:
+        if lines := _text(host, path).splitlines():
+            pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
+            return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
+    return {}
+
+
+def is_clean(host: Host) -> bool:
+    """Whether nothing of a cluster runs or would run after a boot: the kubelet is masked, and containerd has no container."""
+    masked = any(_is_mask(host, path) for path in _KUBELET_MASKS)
+    running = any(host.list_dir(f"{_CONTAINERS}/{namespace}") for namespace in host.list_dir(_CONTAINERS))
+    return masked and not running
+
+
+def _is_mask(host: Host, path: str) -> bool:
+    """systemd takes a unit that is a link to /dev/null, or an empty file, for masked."""
+    import os
+
+    location = host.location(path)
+    if os.path.islink(location):
+        return os.readlink(location) == "/dev/null"
+    return host.exists(path) and not host.read(path, 1)
+
+
+def reach(machine: Machine, registry: str) -> tuple[bool, str]:
+    """Whether a registry answers, by HTTPS or else by HTTP; one that asks who is there has answered."""
+    import ssl
+
+    place = (registry.partition("://")[2] or registry).partition("/")[0]
+    try:
+        status = machine.status(HttpGet(url=f"https://{place}/v2/", timeout=_TIMEOUT))
+        message = ""
+    except ssl.SSLCertVerificationError as error:
+        return True, f"its certificate is not trusted by this host ({error.verify_message}), which pulls from it only without verifying"
+    except OSError as secure:
+        try:
+            status = machine.status(HttpGet(url=f"http://{place}/v2/", timeout=_TIMEOUT))
+        except OSError:
+            return False, f"{place} does not answer: {secure.strerror or secure}"
+        message = "it answers in plain HTTP only"
+    return (False, f"{place} answers with status {status}") if status >= 500 else (True, message)
+
+
+def _text(host: Host, path: str) -> str:
+    try:
+        return host.read(path).decode(errors="replace").strip()
+    except OSError:
+        return ""

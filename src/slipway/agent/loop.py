@@ -1,0 +1,325 @@
+"""The agent's work, for as long as it lives: registers where that is needed, looks at the Secret, decides, does, reports."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from slipway.agent import connection, hostfacts
+from slipway.agent.mailbox import Mailbox, Watcher
+from slipway.agent.plan import decision, periodic, probes, report
+from slipway.agent.plan.decision import Nothing, Report, Run, Wait, next_action
+from slipway.agent.plan.journal import JournalFile
+from slipway.agent.plan.runner import Runner, end_leftovers
+from slipway.agent.secret import SecretClient, SecretGoneError
+from slipway.api.elemental import names
+from slipway.api.elemental import plan as plans
+from slipway.api.machinery.errors import OperatorError
+from slipway.kube.client import Client
+from slipway.kube.errors import ApiError, InvalidError, UnauthorizedError, UnreachableError, UntrustedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from slipway.agent.connection import Place
+    from slipway.agent.machine import Machine
+    from slipway.agent.plan.decision import PlanSecret
+    from slipway.agent.plan.journal import Journal, Running
+    from slipway.api.elemental.plan import Plan
+
+_THROTTLE = 2.0
+"""Seconds between two writes of how far a plan is."""
+_AFTER_FAILURE = 30.0
+"""Seconds for which nobody is told how far a plan is, after that could not be written: the plan must not wait for the API server."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+
+_LOST = (ApiError, UnreachableError, SecretGoneError)
+
+
+class Agent:
+    """``register`` makes a new connection file, or raises an OperatorError.  A signal may end the agent at any line."""
+
+    def __init__(self, machine: Machine, *, register: Callable[[], None], log: Callable[[str], None]) -> None:
+        self._machine = machine
+        self._register = register
+        self._log = log
+        self._ending = threading.Event()
+        self._mailbox = Mailbox()
+        self._file = JournalFile(machine)
+        self._journal = self._file.load()
+        if self._file.problem:
+            log(self._file.problem)
+        if end_leftovers(machine, self._journal):
+            log("an instruction that a former agent left running was ended")
+
+    def run(self) -> None:
+        pause = _FIRST_PAUSE
+        anew = False
+        while not self._ending.is_set():
+            try:
+                if anew:
+                    self._register()
+                place = connection.load(self._machine.host)
+                if place is None:
+                    anew = True
+                    continue
+            except OperatorError as error:
+                self._log(f"{error.message}; the next attempt is in {pause:.0f}s")
+                anew = True
+                self._ending.wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                continue
+            began = time.monotonic()
+            try:
+                self._mailbox = Mailbox()
+                Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending).run()
+            except (UnauthorizedError, UntrustedError) as error:
+                self._log(f"the API server does not take this host's credentials any more, which registers anew: {error.message}")
+                anew = True
+                pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else min(pause * 2, _LONGEST_PAUSE)
+                self._ending.wait(pause)
+            self._journal = self._file.load()
+
+    def end(self) -> None:
+        """Have ``run`` return in another thread, once what it does is done."""
+        self._ending.set()
+        self._mailbox.wake()
+
+
+class Session:
+    """The work with one connection; ends with an UnauthorizedError or UntrustedError when that is of no use any more."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        place: Place,
+        file: JournalFile,
+        journal: Journal,
+        mailbox: Mailbox,
+        log: Callable[[str], None],
+        ending: threading.Event,
+    ) -> None:
+        self._machine = machine
+        self._file = file
+        self._journal = journal
+        self._log = log
+        self._ending = ending
+        environment = machine.host.environment
+        self._secret = SecretClient(Client(place.connection, environment=environment, program="slipway-agent"), place)
+        self._mailbox = mailbox
+        self._watcher = Watcher(self._secret, self._mailbox, log)
+        self._said = ""
+        self._pause = _FIRST_PAUSE
+        self._progress = _Progress(self._secret, self._mailbox)
+        self._facts_at = 0.0
+        self._image: dict[str, str] | None = None
+        self._probed_at = 0.0
+        self._plan: tuple[bytes, Plan | None] = (b"", None)
+
+    def run(self) -> None:
+        self._watcher.start()
+        wait: float | None = None
+        try:
+            while not self._ending.is_set():
+                secret = self._mailbox.wait(wait)
+                wait = None if secret is None else self._step(secret)
+        finally:
+            self._watcher.end()
+            self._secret.close()
+
+    def _step(self, secret: PlanSecret) -> float | None:
+        """Do what comes next; how many seconds later to look again, where the Secret does not change before."""
+        action = next_action(secret, self._journal, self._now())
+        match action:
+            case Run():
+                self._run(secret, action)
+                return 0.0
+            case Report():
+                return 0.0 if self._report(action.journal) else self._backed_off()
+            case Wait():
+                self._say(f"{action.reason} in {action.seconds:.0f}s")
+                return action.seconds
+            case Nothing():
+                self._say(action.reason)
+                return self._between(secret)
+
+    def _run(self, secret: PlanSecret, todo: Run) -> None:
+        self._log(f"running the plan {todo.checksum[:12]}, attempt {todo.attempt}")
+        self._progress.begin(secret.plan)
+        runner = Runner(self._machine, self._file, progress=self._progress.instruction, interruption=self._wanted)
+        self._journal = runner.run(secret.plan, todo)
+        self._progress.end()
+        self._log(_told(self._journal))
+        if self._journal.state == "running":
+            # Held between two instructions: the next look at the Secret says until when.
+            return
+        self._report(self._journal)
+
+    def _report(self, journal: Journal) -> bool:
+        """Whether the Secret has the outcome, or has another plan; else the journal keeps it for later."""
+        try:
+            written = self._write(lambda secret: report.outcome(secret, journal))
+            if written is None:
+                written = self._write(lambda secret: report.outcome(secret, journal, with_output=False))
+        except (UnauthorizedError, UntrustedError):
+            self._keep(journal)
+            raise
+        except _LOST as error:
+            self._say(f"the outcome of the plan is kept until the Secret can be written: {error}")
+            self._keep(journal)
+            return False
+        self._keep(msgspec.structs.replace(journal, reported=True))
+        self._pause = _FIRST_PAUSE
+        return True
+
+    def _write(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> PlanSecret | None:
+        """The Secret after a write; None where the server finds it too big, or otherwise not to be allowed."""
+        try:
+            written = self._secret.update(change)
+        except InvalidError as error:
+            self._log(f"the Secret is not taken with what the plan said, which is left out: {error.message}")
+            return None
+        self._mailbox.put(written)
+        return written
+
+    def _keep(self, journal: Journal) -> None:
+        if journal != self._journal:
+            self._file.save(journal)
+            self._journal = journal
+
+    def _wanted(self) -> str:
+        """What somebody wants of the plan that runs; asked twice a second, so that what is owed meanwhile is done here, too."""
+        self._progress.tick()
+        latest = self._mailbox.latest
+        if latest is None:
+            return ""
+        wanted = decision.interruption(latest)
+        # An annotation that says nothing is no reason to stop what has begun.
+        return wanted if wanted in ("canceled", "paused") else ""
+
+    def _between(self, secret: PlanSecret) -> float | None:
+        """What is done while there is no plan to run: periodic instructions, probes and facts, as far as they are due."""
+        duties: list[float | None] = [self._facts(secret)]
+        plan = self._applied_plan(secret)
+        if plan is not None:
+            duties += [self._periodic(secret, plan), self._probes(secret, plan)]
+        return min((seconds for seconds in duties if seconds is not None), default=None)
+
+    def _applied_plan(self, secret: PlanSecret) -> Plan | None:
+        if secret.text(plans.APPLIED_CHECKSUM) != plans.checksum(secret.plan):
+            return None
+        if self._plan[0] != secret.plan:
+            try:
+                self._plan = (secret.plan, plans.decode(secret.plan))
+            except plans.PlanError:
+                # Somebody else applied it, and can read what we cannot.
+                self._plan = (secret.plan, None)
+        return self._plan[1]
+
+    def _periodic(self, secret: PlanSecret, plan: Plan) -> float | None:
+        if not plan.periodic_instructions or decision.interruption(secret):
+            return None
+        known = periodic.read(secret.data.get(plans.APPLIED_PERIODIC_OUTPUT, b""))
+        kept = periodic.run_due(self._machine, plan, known, self._ending.is_set)
+        if kept != known:
+            self._tell(lambda _: {plans.APPLIED_PERIODIC_OUTPUT: periodic.pack(kept)})
+        return periodic.next_due(plan, kept, self._now())
+
+    def _probes(self, secret: PlanSecret, plan: Plan) -> float | None:
+        if not plan.probes:
+            return None
+        period = float(secret.number(plans.PROBE_PERIOD_SECONDS) or 0) or probes.DEFAULT_PERIOD
+        left = self._probed_at + period - time.monotonic()
+        if self._probed_at and left > 0:
+            return left
+        known = probes.read(secret.data.get(plans.PROBE_STATUSES, b""))
+        since = self._now() - (self._journal.finished if self._journal.state == "succeeded" else 0.0)
+        statuses = probes.ask_all(self._machine, plan, known, since)
+        self._probed_at = time.monotonic()
+        if statuses != known:
+            self._tell(lambda _: {plans.PROBE_STATUSES: msgspec.json.encode(statuses)})
+        return period
+
+    def _facts(self, secret: PlanSecret) -> float:
+        age = time.monotonic() - self._facts_at if self._facts_at else hostfacts.PERIOD
+        registry = secret.annotations.get(names.REGISTRY_ADDRESS_ANNOTATION, "")
+        asked_for = hostfacts.registry_of(secret.data.get(plans.HOST_FACTS, b"")) != registry
+        if age < hostfacts.PERIOD and not asked_for:
+            return hostfacts.PERIOD - age
+        if self._image is None:
+            self._image = hostfacts.image(self._machine)
+        facts = hostfacts.gather(self._machine, registry, self._image)
+        self._facts_at = time.monotonic()
+        if hostfacts.is_news(secret.data.get(plans.HOST_FACTS, b""), facts, age):
+            self._tell(lambda now: {plans.HOST_FACTS: msgspec.json.encode(facts)} if now.plan == secret.plan else {})
+        return hostfacts.PERIOD
+
+    def _tell(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> None:
+        """Write what can be lost: it is made anew when it is due the next time."""
+        try:
+            self._write(change)
+        except (UnauthorizedError, UntrustedError):
+            raise
+        except _LOST as error:
+            self._say(f"the Secret cannot be written: {error}")
+
+    def _backed_off(self) -> float:
+        pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
+        return pause
+
+    def _say(self, text: str) -> None:
+        """Once, however often it is so."""
+        if text != self._said:
+            self._said = text
+            self._log(text)
+
+    def _now(self) -> float:
+        return self._machine.host.now().timestamp()
+
+
+class _Progress:
+    """Tells the Secret how far a plan is, now and then, and never at the plan's cost."""
+
+    def __init__(self, secret: SecretClient, mailbox: Mailbox) -> None:
+        self._secret = secret
+        self._mailbox = mailbox
+        self._plan = b""
+        self._running: Running | None = None
+        self._owed = False
+        self._not_before = 0.0
+
+    def begin(self, plan: bytes) -> None:
+        self._plan, self._running, self._owed, self._not_before = plan, None, False, 0.0
+
+    def instruction(self, running: Running) -> None:
+        self._running, self._owed = running, True
+        self.tick()
+
+    def end(self) -> None:
+        self._owed = False
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        if not self._owed or now < self._not_before:
+            return
+        try:
+            self._mailbox.put(self._secret.update(self._change))
+            self._owed, self._not_before = False, now + _THROTTLE
+        except (*_LOST, OperatorError):
+            # The outcome will say the same, and the journal has it.
+            self._not_before = now + _AFTER_FAILURE
+
+    def _change(self, secret: PlanSecret) -> dict[str, bytes]:
+        return report.begun(secret, self._running) if secret.plan == self._plan else {}
+
+
+def _told(journal: Journal) -> str:
+    known = f"the plan {journal.checksum[:12]}"
+    if journal.state == "succeeded":
+        return f"{known} is applied"
+    if journal.state == "failed":
+        return f"{known} failed for the {journal.failures}. time: {journal.message}"
+    return f"{known} is {'canceled' if journal.state == 'canceled' else 'held'} after {journal.completed} of {journal.total} instructions"

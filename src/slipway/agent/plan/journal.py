@@ -1,0 +1,79 @@
+"""What the agent remembers of the plan that it ran last, on the host's disk: written before it acts, and again with the outcome.
+
+The Secret may be out of reach, or restored to what it was before: the journal is what keeps a plan that is done from being run again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from slipway.agent import paths
+
+if TYPE_CHECKING:
+    from slipway.agent.machine import Machine
+
+State = Literal["none", "running", "succeeded", "failed", "canceled"]
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The instruction that is being run, and its process group while it has one."""
+
+    name: str
+    index: int
+    of: int
+    started: float
+    group: int = 0
+    group_start: str = ""
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    checksum: str = ""
+    state: State = "none"
+    attempt: int = 0
+    """Of this plan: the first is 1, and one that was interrupted counts."""
+    failures: int = 0
+    final: bool = False
+    """A failure that no repetition can change, such as a plan that is no JSON."""
+    message: str = ""
+    """Why it failed, in a sentence."""
+    output: bytes = b""
+    """What instructions said, as the Secret has it."""
+    started: float = 0.0
+    finished: float = 0.0
+    completed: int = 0
+    """How many instructions ended well."""
+    total: int = 0
+    reported: bool = False
+    """Whether the Secret has the outcome."""
+    running: Running | None = None
+
+
+class JournalFile:
+    """The journal's file.  One that cannot be read is put aside and told of: the Secret then says what was applied."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.problem = ""
+
+    def load(self) -> Journal:
+        host = self._machine.host
+        try:
+            content = host.read(paths.JOURNAL)
+        except FileNotFoundError:
+            return Journal()
+        try:
+            return msgspec.json.decode(content, type=Journal)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            host.rename(paths.JOURNAL, f"{paths.JOURNAL}.unreadable")
+            self.problem = f"{paths.JOURNAL} cannot be read ({error}) and was put aside as {paths.JOURNAL}.unreadable"
+            return Journal()
+
+    def save(self, journal: Journal) -> None:
+        """For good: on return it outlives a power cut."""
+        self._machine.keep(paths.JOURNAL, msgspec.json.encode(journal))
+
+    def note(self, journal: Journal) -> None:
+        """What only matters while the host is up, such as which process runs."""
+        self._machine.host.write(paths.JOURNAL, msgspec.json.encode(journal), 0o600)

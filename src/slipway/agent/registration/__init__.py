@@ -1,0 +1,1 @@
+"""How a host becomes known: Elemental's registration protocol, as a client."""

@@ -1,0 +1,73 @@
+"""The host's Secret at the API server: watched, read and written, and nothing else is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from slipway.agent.plan.decision import PlanSecret
+from slipway.api.elemental import plan as plans
+from slipway.kube.errors import ConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from slipway.agent.connection import Place
+    from slipway.kube.client import Client
+
+_VERSION, _KIND = "v1", "Secret"
+# How long a watch lasts, and how long nothing may come on it: API servers send a bookmark every minute.
+_WATCH_SECONDS = 3600.0
+_SILENCE = 150.0
+_CONFLICTS = 12
+
+
+class SecretGoneError(Exception):
+    """The Secret is not there (any more)."""
+
+
+class SecretClient:
+    def __init__(self, client: Client, place: Place) -> None:
+        self._client = client
+        self._place = place
+
+    def watch(self) -> Iterator[PlanSecret | None]:
+        """The Secret as it is and whenever it changes, None when it is deleted; ends when the server ends the watch."""
+        fields = {"metadata.name": self._place.name}
+        events = self._client.watch(_VERSION, _KIND, self._place.namespace, fields=fields, timeout=_WATCH_SECONDS, silence=_SILENCE)
+        for event in events:
+            if event.type in ("ADDED", "MODIFIED"):
+                yield seen(event.object)
+            elif event.type == "DELETED":
+                yield None
+
+    def update(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> PlanSecret:
+        """Write what ``change`` makes of the Secret as it is now; somebody else's write in between is read and decided on again."""
+        for attempt in range(_CONFLICTS):
+            manifest = self._client.get(_VERSION, _KIND, self._place.name, self._place.namespace)
+            if manifest is None:
+                raise SecretGoneError(f"the Secret {self._place.namespace}/{self._place.name} is not there")
+            secret = seen(manifest)
+            wanted = {key: value for key, value in change(secret).items() if secret.data.get(key) != value}
+            if not wanted:
+                return secret
+            manifest["data"] = {**(manifest.get("data") or {}), **plans.wire(wanted)}
+            try:
+                return seen(self._client.update({**manifest, "apiVersion": _VERSION, "kind": _KIND}))
+            except ConflictError:
+                if attempt == _CONFLICTS - 1:
+                    raise
+                time.sleep(0.02 * attempt)
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def seen(manifest: dict[str, Any]) -> PlanSecret:
+    metadata = manifest.get("metadata") or {}
+    return PlanSecret(
+        data=plans.plain(manifest.get("data")),
+        annotations=metadata.get("annotations") or {},
+        resource_version=str(metadata.get("resourceVersion") or ""),
+    )
