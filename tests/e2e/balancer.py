@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -80,11 +79,3 @@ def balancer(address: str) -> Iterator[Balancer]:
         yield made
     finally:
         made.stop()
-
-
-def answers(address: str, port: int = PORT) -> bool:
-    try:
-        with closing(socket.create_connection((address, port), timeout=2)):
-            return True
-    except OSError:
-        return False

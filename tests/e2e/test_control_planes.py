@@ -27,6 +27,8 @@ OLD, NEW = "v1.34.10", "v1.35.4"
 NAME = "brig"
 FINALIZER = "labmachine.infrastructure.cluster.x-k8s.io"
 UPSTREAM = ("core", "control-plane", "bootstrap")
+_ETCD = "/etc/kubernetes/pki/etcd"
+_ETCD_CREDENTIALS = f"--endpoints=https://127.0.0.1:2379 --cacert={_ETCD}/ca.crt --cert={_ETCD}/server.crt --key={_ETCD}/server.key"
 
 
 class RollingProvider(LabProvider):
@@ -118,15 +120,9 @@ class Fleet:
         planes = [node for node in nodes if "node-role.kubernetes.io/control-plane" in node["metadata"]["labels"]]
         assert sorted(node["status"]["nodeInfo"]["kubeletVersion"] for node in planes) == [version] * replicas
         host = min(self.provider.hosts[name] for name in self.machines())
-        members = self.lab.on(
-            host,
-            "crictl exec $(crictl ps --name etcd -q) etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt"
-            " --cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key endpoint health --cluster -w json"
-            " || true",
-        )
-        if members.strip():
-            health = json.loads(members[members.index("[") :])
-            assert [each["health"] for each in health] == [True] * replicas
+        members = json.loads(self.lab.on(host, f"etcdctl {_ETCD_CREDENTIALS} member list -w json"))["members"]
+        assert len(members) == replicas
+        assert [member for member in members if member.get("isLearner")] == []
         # A machine that has just gone may have taken a request with it.
         self.until("the control plane says that it is well", self._is_well, 120)
 

@@ -11,18 +11,21 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from e2e.planes import real_server
-from e2e.upstream import Plane, Running, plane
+from e2e.upstream import CLUSTER_API, Plane, Running, plane
 from fleet.lives import FIRST, NAME, SECOND, STAGES, Life, agreed
 from fleet.test_lives import GOLDEN, nothing_doubled, webhooks_are_asked
 from support.ports import free_port
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_DEPLOYMENT
+from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_DEPLOYMENT, SECRET
+from slipway.fleet import manifests
+from slipway.lab.programs import gobuild
 from slipway.runtime.leader import holder
 
 pytestmark = [*real_server, pytest.mark.asyncio]
@@ -160,3 +163,109 @@ async def test_when_the_leader_is_killed_the_other_goes_on_within_the_lease(mana
         # The lease runs out after fifteen seconds; who waits looks every two to four.
         print(f"the other manager went on after {time.monotonic() - killed:.1f} s")
         await one.at_rest("the rollout ends", one.all_at(SECOND, 3, 5, workers_at=FIRST), patience=300)
+
+
+async def test_clusterctl_moves_a_cluster_to_another_management_plane_and_back(management: Plane, tmp_path: Path) -> None:
+    """Nothing is replaced on the way, and whoever has the cluster rolls it."""
+    (tmp_path / "other").mkdir()
+    with plane(tmp_path / "other") as other:
+        managers = []
+        for each in (management, other):
+            port = free_port()
+            install(each, port)
+            managers.append(each.start_slipway("--controllers=all", f"--webhook-port={port}"))
+            managers[-1].await_health()
+        async with management.life() as here, other.life(workload=management) as there:
+            for life in (here, there):
+                await webhooks_are_asked(life)
+            await here.begin()
+            await here.at_rest("the cluster is made", here.all_at(FIRST, 3, 2))
+            made = await _machines_and_owners(here)
+            secrets = await _secrets(here)
+            _move(management, other)
+            assert await here.machines() == []
+            await there.at_rest("the other manager has it", there.all_at(FIRST, 3, 2))
+            assert await _machines_and_owners(there) == made
+            assert await _secrets(there) == secrets
+            await there.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
+            await there.at_rest("the other manager rolls it", there.all_at(SECOND, 3, 2, workers_at=FIRST), patience=300)
+            rolled = await _machines_and_owners(there)
+            _move(other, management)
+            assert await there.machines() == []
+            await here.at_rest("the first manager has it again", here.all_at(SECOND, 3, 2, workers_at=FIRST))
+            assert await _machines_and_owners(here) == rolled
+            await nothing_doubled(here)
+        assert [running.process.poll() for running in managers] == [None, None]
+
+
+def _move(source: Plane, target: Plane) -> None:
+    """By upstream's own command, which needs the kinds to be labelled and the owners to be as it knows them."""
+    command = [str(gobuild.build("clusterctl", CLUSTER_API)), "move", f"--kubeconfig={source.kubeconfig}"]
+    command += [f"--to-kubeconfig={target.kubeconfig}", "--namespace=default"]
+    environment = {**source.environment, "CLUSTERCTL_DISABLE_VERSIONCHECK": "true"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def _machines_and_owners(life: Life) -> list[tuple[str, str, str, str]]:
+    """Each machine's name, version, Node and owner."""
+    return sorted(
+        (
+            machine["metadata"]["name"],
+            machine["spec"]["version"],
+            machine["status"]["nodeRef"]["name"],
+            machine["metadata"]["ownerReferences"][0]["name"],
+        )
+        for machine in await life.machines()
+    )
+
+
+async def _secrets(life: Life) -> dict[str, dict[str, str]]:
+    found = await life.client.list(SECRET, "default", labels=f"cluster.x-k8s.io/cluster-name={NAME}")
+    return {secret["metadata"]["name"]: secret["data"] for secret in found}
+
+
+async def test_an_api_server_that_restarts_during_a_rollout_does_not_stop_it(management: Plane) -> None:
+    install_without_webhooks(management)
+    running = management.start_slipway("--controllers=all", "--webhook-port=0")
+    async with management.life() as one:
+        await one.begin()
+        await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 2))
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
+        await one.patch(MACHINE_DEPLOYMENT, f"{NAME}-md", {"template": {"spec": {"version": SECOND}}})
+
+        async def at(count: int) -> bool:
+            return len([machine for machine in await one.machines() if machine["spec"]["version"] == SECOND]) >= count
+
+        for count in (1, 3):
+            await eventually(partial(at, count), f"{count} of the new machines are there", 120)
+            await asyncio.to_thread(management.restart)
+        await one.at_rest("every machine is replaced", one.all_at(SECOND, 3, 2), patience=400)
+        await nothing_doubled(one)
+        assert running.process.poll() is None
+
+
+async def test_rights_that_are_taken_away_during_a_rollout_are_told_and_given_back_let_it_go_on(management: Plane) -> None:
+    port = free_port()
+    install(management, port)
+    limited = management.kubeconfig_of(manifests.NAME, manifests.NAMESPACE)
+    running = management.start_slipway("--controllers=all", f"--webhook-port={port}", kubeconfig=limited)
+    running.await_health()
+    async with management.life() as one:
+        await webhooks_are_asked(one)
+        await one.begin()
+        await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 2))
+        binding = management.get("clusterrolebinding", manifests.NAME)
+        management.kubectl("delete", "clusterrolebinding", manifests.NAME)
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
+
+        async def told() -> bool:
+            return "forbidden" in running.log.read_text()
+
+        await eventually(told, "the log tells what is forbidden", 60)
+        assert {machine["spec"]["version"] for machine in await one.machines()} == {FIRST}
+        for key in ("resourceVersion", "uid", "creationTimestamp"):
+            binding["metadata"].pop(key, None)
+        management.apply(binding)
+        await one.at_rest("the control plane is replaced", one.all_at(SECOND, 3, 2, workers_at=FIRST), patience=300)
+        assert running.process.poll() is None

@@ -175,19 +175,30 @@ class Plane:
                 webhook["clientConfig"] = {"url": f"https://127.0.0.1:{self.webhook_ports[name]}{path}", "caBundle": authority}
         self.apply(*configurations)
 
-    def start_slipway(self, *flags: str, name: str = "slipway") -> Running:
+    def kubeconfig_of(self, account: str, namespace: str) -> Path:
+        """A kubeconfig with the rights of a ServiceAccount alone."""
+        token = self.kubectl("-n", namespace, "create", "token", account, "--duration=2h").strip()
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
+        path = self.folder / f"{account}.kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def start_slipway(self, *flags: str, name: str = "slipway", kubeconfig: Path | None = None) -> Running:
         health = f"127.0.0.1:{free_port()}"
         command = [
-            *(sys.executable, "-m", "slipway", "manager", "run", f"--kubeconfig={self.kubeconfig}", f"--health-addr={health}"),
-            *("--metrics-bind-address=0", *flags),
+            *(sys.executable, "-m", "slipway", "manager", "run", f"--kubeconfig={kubeconfig or self.kubeconfig}"),
+            *(f"--health-addr={health}", "--metrics-bind-address=0", *flags),
         ]
         return self._start(name, command, health)
 
-    def life(self) -> AbstractAsyncContextManager[Life]:
-        """The life of a cluster with simulated infrastructure, for which this plane is the workload cluster as well."""
-        pki = self.folder / "plane/etc/kubernetes/pki"
+    def life(self, workload: Plane | None = None) -> AbstractAsyncContextManager[Life]:
+        """The life of a cluster with simulated infrastructure; without another, this plane is the workload cluster as well."""
+        other = workload or self
+        pki = other.folder / "plane/etc/kubernetes/pki"
         authority = Authority((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())
-        return life(planes.connection_of(self.kubeconfig), authority, told=self.told)
+        connection = planes.connection_of(self.kubeconfig)
+        return life(connection, authority, workload=planes.connection_of(other.kubeconfig), told=self.told)
 
     def _start(self, name: str, command: list[str], health: str) -> Running:
         running = Running(name, command, self.folder / f"{name}.log", {**os.environ, **self.environment}, health)

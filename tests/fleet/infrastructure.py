@@ -7,10 +7,11 @@ real one, under our managers and under upstream's.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from slipway.api.cluster.definition import CLUSTERCTL_LABEL
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, NAMESPACE, NODE, POD, SECRET, Kind
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
@@ -47,7 +48,10 @@ def crd(kind: Kind) -> Manifest:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": {"cluster.x-k8s.io/v1beta2": kind.version}},
+        "metadata": {
+            "name": f"{kind.plural}.{kind.group}",
+            "labels": {"cluster.x-k8s.io/v1beta2": kind.version, CLUSTERCTL_LABEL: ""},
+        },
         "spec": {
             "group": kind.group,
             "names": {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower(), "listKind": kind.list_kind},
@@ -84,13 +88,11 @@ def condition(condition_type: str, status: str = "True", reason: str = "") -> Ma
 
 
 class Infrastructure:
-    """``comes_up`` says of each TestMachine whether its host does; ``endpoint`` is where clusters have their API server."""
+    """``endpoint`` is where clusters have their API server."""
 
     def __init__(self, workload: Connection, *, endpoint: tuple[str, int] = ("10.0.0.1", 6443)) -> None:
         self.workload = AsyncClient(workload)
         self.endpoint = endpoint
-        self.comes_up: Callable[[str], bool] = lambda name: True
-        self.made: list[str] = []
 
     def add_to(self, manager: Manager) -> None:
         """Let a manager run it."""
@@ -105,7 +107,6 @@ class Infrastructure:
     async def bring_up(self, machine: Manifest, name: str) -> None:
         """The Node of a host, and of a control plane its Pods."""
         control_plane = CONTROL_PLANE_LABEL in (machine["metadata"].get("labels") or {})
-        self.made.append(name)
         node = node_of(name, machine["spec"].get("version") or "v1.35.4", control_plane=control_plane)
         status = node.pop("status")
         with suppress(AlreadyExistsError):
@@ -256,8 +257,6 @@ class _Machines(_Base):
         machine = await _owner(found, self._cache)
         if machine is None or not (machine["spec"].get("bootstrap") or {}).get("dataSecretName"):
             return DONE
-        if not self._infrastructure.comes_up(request.name):
-            return Result(1.0)
         wanted = f"test:///{request.name}"
         if finalizers.add(content, FINALIZER) or (content.get("spec") or {}).get("providerID") != wanted:
             content["spec"] = {**(content.get("spec") or {}), "providerID": wanted}

@@ -327,15 +327,20 @@ def _normalise(value: Any) -> None:
 
 @asynccontextmanager
 async def life(
-    connection: Connection, authority: Authority, *, told: Callable[[], str] = lambda: "", pause: float = 1.5
+    connection: Connection,
+    authority: Authority,
+    *,
+    workload: Connection | None = None,
+    told: Callable[[], str] = lambda: "",
+    pause: float = 1.5,
 ) -> AsyncIterator[Life]:
-    """The simulated infrastructure beside whatever managers run."""
+    """The simulated infrastructure beside whatever managers run; without ``workload`` the management cluster is that as well."""
     async with AsyncClient(connection) as client:
         for crd in infrastructure.crds():
             name = crd["metadata"]["name"]
             await client.patch(CUSTOM_RESOURCE_DEFINITION, name, "", crd, type=PatchType.APPLY, field_manager="tests", force=True)
             await eventually(partial(_is_established, client, name), f"{name} is established")
-        infra = Infrastructure(connection)
+        infra = Infrastructure(workload or connection)
         manager = Manager(connection, ManagerOptions(name="simulated-infrastructure"))
         infra.add_to(manager)
         stop = asyncio.Event()

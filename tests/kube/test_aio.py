@@ -56,7 +56,7 @@ async def connect() -> AsyncIterator[Connect]:
     made: list[AsyncClient] = []
 
     def client(server: Server, *, ca: Identity = CA, **options: object) -> AsyncClient:
-        own = {name: options.pop(name) for name in ("timeout", "user_agent", "on_request") if name in options}
+        own = {name: options.pop(name) for name in ("timeout", "user_agent", "on_request", "largest") if name in options}
         connection = Connection(server=server.url, ca=ca.certificate, **options)  # type: ignore[arg-type]
         made.append(AsyncClient(connection, **own))  # type: ignore[arg-type]
         return made[-1]
@@ -321,6 +321,26 @@ async def test_a_watch_that_breaks_off_is_unreachable(serve: Serve, connect: Con
     cut = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + BOOKMARK[:10].encode()
     with pytest.raises(errors.UnreachableError, match="closed the connection"):
         [each async for each in connect(serve(raw(cut))).watch(CONFIG_MAP)]
+
+
+async def test_a_server_that_sends_more_than_it_may_is_not_read_to_its_end(serve: Serve, connect: Connect) -> None:
+    """Whoever says where a server is must not be able to fill the memory: an answer, an event and a refusal are bounded alike."""
+    much, endless = b"x" * (1 << 16), threading.Event()
+    announced = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + much * 20)
+    with pytest.raises(errors.UnreachableError, match="sends more than 1 MiB at once"):
+        await connect(serve(announced), largest=1 << 20).get(CONFIG_MAP, "x", "default")
+    with pytest.raises(errors.UnreachableError, match="sends more than 1 MiB at once"):
+        [each async for each in connect(serve(streamed(*[much] * 20, then=endless)), largest=1 << 20).watch(CONFIG_MAP)]
+    refusal = raw(b"HTTP/1.1 500 No\r\nContent-Length: 99999999\r\n\r\n" + much * 20)
+    with pytest.raises(errors.UnreachableError, match="sends more than 1 MiB at once"):
+        [each async for each in connect(serve(refusal), largest=1 << 20).watch(CONFIG_MAP)]
+    endless.set()
+
+
+async def test_a_watch_may_send_more_in_all_than_at_once(serve: Serve, connect: Connect) -> None:
+    events = [BOOKMARK.encode()] * 30
+    watch = connect(serve(streamed(*events)), largest=len(events[0]) + 1).watch(CONFIG_MAP)
+    assert len([each async for each in watch]) == 30
 
 
 async def test_every_request_is_told_with_verb_and_status(serve: Serve, connect: Connect) -> None:

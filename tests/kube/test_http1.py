@@ -54,6 +54,9 @@ async def test_answers_come_one_after_another(size: int) -> None:
         b"HTTP/1.1 200 OK\r\n\r\nno length",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0_5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"100000\r\n" + b"x" * (1 << 20) + b"\r\n") * 17,
         b"x" * 100_000,
     ],
 )

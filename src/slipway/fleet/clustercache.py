@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.api.machinery.yaml import goyaml
-from slipway.fleet.liveclusters import LiveCluster, Probe
+from slipway.fleet.liveclusters import LARGEST, LiveCluster, Probe
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import from_kubeconfig
 from slipway.kube.errors import UnauthorizedError, UnreachableError
@@ -244,7 +244,7 @@ class WorkloadClusters:
             self._retire(key, known)
             await known.close_if_unused()
         # The next reconcile asks again; a cluster that does not answer must not hold up the others for long.
-        entry = _Entry(AsyncClient(connection, timeout=_TIMEOUT, on_request=self._on_request), revision, self._clock())
+        entry = _Entry(AsyncClient(connection, timeout=_TIMEOUT, largest=LARGEST, on_request=self._on_request), revision, self._clock())
         self._entries[key] = entry
         while len(self._entries) > _KEPT:
             oldest = next(iter(self._entries))

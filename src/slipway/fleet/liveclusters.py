@@ -36,6 +36,10 @@ _INTERVAL = 10.0
 _FIRST_RETRY = 0.5
 _TIMEOUT = 5.0
 _FAILURES = 5
+# Whoever may make a Cluster says which server is asked, and all Clusters share this process: a server may send so much at once, and have
+# so many objects of a kind.  Kubernetes itself is for 5,000 Nodes, and a page of 500 has about 10 MiB.
+LARGEST = 64 << 20
+_MOST = 20_000
 
 
 class DisconnectedError(OperatorError):
@@ -102,7 +106,7 @@ class LiveCluster:
         while True:
             try:
                 connection = await self._connect()
-                async with AsyncClient(connection, timeout=_INTERVAL, on_request=self._on_request) as client:
+                async with AsyncClient(connection, timeout=_INTERVAL, largest=LARGEST, on_request=self._on_request) as client:
                     await _ask(client)
                     await self._stay(client)
             except OperatorError as error:
@@ -120,7 +124,7 @@ class LiveCluster:
 
     async def _stay(self, client: AsyncClient) -> None:
         """Keep the cache while the cluster answers."""
-        cache = Cache(client)
+        cache = Cache(client, most=_MOST)
         try:
             cache.add_index(NODE, PROVIDER_ID, provider_id)
             self._cache = cache

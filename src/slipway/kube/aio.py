@@ -83,7 +83,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class AsyncClient:
-    """Talks to one API server as one user.  ``on_request`` hears of every request: its verb, the status (0: no answer) and the seconds."""
+    """Talks to one API server as one user.  ``on_request`` hears of every request: its verb, the status (0: no answer) and the seconds.
+
+    ``largest`` bounds, in bytes, what a server that is not ours may send at once: an answer, or an event of a watch.
+    """
 
     def __init__(
         self,
@@ -91,12 +94,13 @@ class AsyncClient:
         *,
         user_agent: str = "slipway",
         timeout: float = 30.0,
+        largest: int = 0,
         on_request: Callable[[str, int, float], None] | None = None,
     ) -> None:
         from slipway.kube.aiotransport import AsyncTransport
 
         self.connection = connection
-        self._transport = AsyncTransport(connection, user_agent=user_agent, timeout=timeout)
+        self._transport = AsyncTransport(connection, user_agent=user_agent, timeout=timeout, largest=largest)
         self.on_request = on_request
 
     @property
@@ -231,6 +235,7 @@ class AsyncClient:
                 content = b""
                 while chunk := await self._transport.some(response, f"watch of {path}", silence):
                     content += chunk
+                    self._transport.check(len(content))
                 raise errors.failure(response.status, content)
             if on_open is not None:
                 on_open()
@@ -238,6 +243,7 @@ class AsyncClient:
             while chunk := await self._transport.some(response, f"watch of {path}", silence):
                 lines = (tail + chunk if tail else chunk).split(b"\n")
                 tail = lines.pop()
+                self._transport.check(len(tail))
                 for line in lines:
                     yield _event(line)
             if tail.strip():

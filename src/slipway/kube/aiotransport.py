@@ -47,11 +47,23 @@ class Answer(NamedTuple):
 
 
 class AsyncTransport:
-    """Sends requests to the server of a connection.  It belongs to the event loop in which it is first used."""
+    """Sends requests to the server of a connection.  It belongs to the event loop in which it is first used.
 
-    def __init__(self, connection: Connection, *, user_agent: str, timeout: float, environment: Mapping[str, str] | None = None) -> None:
+    ``largest`` is how many bytes an answer, or a line of one that goes on for long, may have (0: any number).
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str,
+        timeout: float,
+        largest: int = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._connection = connection
         self._timeout = timeout
+        self._largest = largest
         try:
             address = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
             port = address.port or (80 if address.scheme == "http" else 443)
@@ -90,11 +102,24 @@ class AsyncTransport:
         """The whole of the answer; ``accept`` asks for another form than the object as it is."""
         try:
             async with self._send(method, path, body, content_type, aiohttp.ClientTimeout(total=self._timeout), accept) as response:
-                content = await response.read()
+                content = await (self._bounded(response) if self._largest else response.read())
                 self._seen(response.status)
                 return Answer(response.status, content, response.headers.get("Retry-After", ""))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self.failure(error, f"{method} {path}", self._timeout) from error
+
+    async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
+        pieces, size = [], 0
+        while piece := await response.content.readany():
+            pieces.append(piece)
+            size += len(piece)
+            self.check(size)
+        return b"".join(pieces)
+
+    def check(self, size: int) -> None:
+        """An error where so many bytes are more than this server may send at once."""
+        if self._largest and size > self._largest:
+            raise UnreachableError(f"{self._connection.shown} sends more than {self._largest >> 20} MiB at once, which is not read")
 
     async def open(self, path: str, *, silence: float, accept: str = "") -> aiohttp.ClientResponse:
         """The answer to a GET whose body goes on for long; ``silence`` is how long there may be nothing to read (0: for ever)."""

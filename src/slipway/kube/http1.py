@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # What http.client takes of one header; a head is a few of them.
 _LONGEST_HEAD = 1 << 16
-_LONGEST_BODY = 1 << 26
+_LONGEST_BODY = 1 << 24
 
 
 class Response(NamedTuple):
@@ -50,8 +50,10 @@ class Http1Connection:
         if status in (204, 304):
             return b""
         if headers.get("Transfer-Encoding", "").lower() == "chunked":
-            pieces = []
+            pieces, whole = [], 0
             while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
+                whole += size
+                _check(whole)
                 pieces.append((await self._exactly(size + 2))[:-2])
             # Trailers, of which there are none most of the time, end with an empty line.
             while await self._until(b"\r\n") != b"\r\n":
@@ -68,8 +70,7 @@ class Http1Connection:
         return head + end
 
     async def _exactly(self, size: int) -> bytes:
-        if size > _LONGEST_BODY:
-            raise NotHttpError(f"an answer of {size} bytes is longer than any that is expected")
+        _check(size)
         while len(self._waiting) < size:
             await self._more()
         content, self._waiting = self._waiting[:size], self._waiting[size:]
@@ -93,8 +94,18 @@ def _head(text: bytes) -> tuple[int, Message]:
         raise NotHttpError(f"the head of the answer cannot be read: {error}") from error
 
 
+def _check(size: int) -> None:
+    # Two more bytes end a chunk.
+    if size > _LONGEST_BODY + 2:
+        raise NotHttpError(f"an answer of more than {_LONGEST_BODY} bytes is longer than any that is expected")
+
+
 def _number(text: bytes, base: int) -> int:
+    digits = text.strip()
+    # Python would also read a sign, and underscores.
+    if not digits.isalnum():
+        raise NotHttpError(f"the answer does not say how long it is: {text[:60]!r}")
     try:
-        return int(text.strip(), base)
+        return int(digits, base)
     except ValueError:
         raise NotHttpError(f"the answer does not say how long it is: {text[:60]!r}") from None

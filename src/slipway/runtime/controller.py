@@ -41,11 +41,12 @@ _BEGINNINGS = 1000
 
 class Watch(NamedTuple):
     """A kind whose changes matter.  ``requests`` says which objects to reconcile then (None: the object itself), from its old and its
-    new state; ``when`` which changes count."""
+    new state; ``when`` which changes count; ``labels`` chooses other objects than those that the cache has of the kind by default."""
 
     kind: Kind
     requests: Callable[[Object, Cache], Awaitable[Iterable[Request]]] | None = None
     when: Callable[[Object | None, Object | None], bool] | None = None
+    labels: str = ""
 
 
 class Reconciler(Protocol):
@@ -108,7 +109,7 @@ class Controller:
 
     def watch(self, watch: Watch) -> None:
         """Watch another kind, from now on; nothing where that kind is watched in the same way already."""
-        if any(known.kind == watch.kind and known.requests == watch.requests for known in self._watches):
+        if any((known.kind, known.requests, known.labels) == (watch.kind, watch.requests, watch.labels) for known in self._watches):
             return
         self._watches.append(watch)
         if self._running is not None:
@@ -245,7 +246,7 @@ class _Running:
         self._ends: list[Callable[[], object]] = []
 
     def watch(self, watch: Watch) -> None:
-        informer = self._controller._cache.informer(watch.kind)
+        informer = self._controller._cache.informer(watch.kind, labels=watch.labels)
         if watch.requests is None:
             self._ends.append(informer.add_handler(self._own(watch)))
             return

@@ -186,7 +186,7 @@ class Manager:
     async def _work(self, stop: asyncio.Event) -> None:
         for controller in self._controllers.values():
             for watch in controller.watches:
-                self.cache.informer(watch.kind)
+                self.cache.informer(watch.kind, labels=watch.labels)
         _log.info("Waiting for the caches", extra=fields(kinds=[str(informer.scope) for informer in self.cache.informers]))
         if not await _unless(stop, self.cache.wait_for_sync()):
             return

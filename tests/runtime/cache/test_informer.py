@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio
 class Followed:
     """An informer that runs, and the changes that it told, as (name, old version, new version)."""
 
-    def __init__(self, server: ReplayServer, *, resync: float = 0.0, silence: float = 60.0, labels: str = "") -> None:
+    def __init__(self, server: ReplayServer, *, resync: float = 0.0, silence: float = 60.0, most: int = 0, labels: str = "") -> None:
         self.client = AsyncClient(server.connection)
         self.metrics = Metrics()
         self.backoff = Backoff(0.01, 0.01, jitter=0)
@@ -34,6 +34,7 @@ class Followed:
             metrics=self.metrics,
             resync=resync,
             silence=silence,
+            most=most,
             backoff=self.backoff,
         )
         self.told: list[tuple[str, str, str]] = []
@@ -262,6 +263,19 @@ async def test_something_that_is_no_object_of_kubernetes_is_told_and_waited_out(
     await eventually(lambda: followed.informer.error == "")
     assert followed.metric("slipway_informer_errors_total", reason="InvalidAnswer") == 2
     assert followed.take() == [("a", "", "5")]
+
+
+async def test_no_more_objects_are_kept_than_a_server_may_have(server: ReplayServer, follow: Follow) -> None:
+    followed = follow(most=2)
+    await (await server.next_list()).answer(page(10, item("a", 5), item("b", 6), item("c", 7)))
+    await eventually(lambda: "more than 2 configmaps" in followed.informer.error)
+    assert len(followed.informer.store) == 2
+    await (await server.next_list()).answer(page(12, item("a", 5), item("b", 11)))
+    watch = await server.next_watch()
+    await watch.send(f'{{"type":"MODIFIED","object":{item("a", 13)}}}\n')
+    await eventually(lambda: ("a", "5", "13") in followed.told)
+    await watch.send(f'{{"type":"ADDED","object":{item("c", 14)}}}\n')
+    await eventually(lambda: "more than 2 configmaps" in followed.informer.error)
 
 
 async def test_a_resync_tells_everything_again(server: ReplayServer, follow: Follow) -> None:

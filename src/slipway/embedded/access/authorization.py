@@ -15,6 +15,7 @@ import msgspec
 from slipway.embedded import errors
 from slipway.embedded.access.authentication import MASTERS
 from slipway.embedded.storage import selectors
+from slipway.embedded.storage.store import DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.access.authentication import User
     from slipway.embedded.registry.resources import Resource
-    from slipway.embedded.storage.store import Change, Store
+    from slipway.embedded.storage.store import Change, Store, Stored
 
 GROUP = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"
@@ -72,13 +73,25 @@ class _Binding(NamedTuple):
     subjects: list[Manifest]
     role: Manifest
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Those of the whole cluster come first."""
+        return self.namespace, self.name
+
+    def subject_keys(self) -> set[tuple[str, str]]:
+        return {key for subject in self.subjects if (key := _subject_key(subject, self.namespace)) is not None}
+
 
 class Authorizer:
     """Decides by the rules of Roles and ClusterRoles that bindings give to the user and the user's groups."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._bindings: list[_Binding] | None = None
+        # By subject: a fleet has a binding a host, and a request asks for those of one user.
+        self._bindings: dict[tuple[str, str], dict[tuple[str, str], _Binding]] = {}
+        for bucket in (CLUSTER_BINDINGS, BINDINGS):
+            for stored in store.bucket(bucket).within(""):
+                self._add(_binding(stored))
         self._rules: dict[tuple[str, str, str], list[Manifest] | None] = {}
         store.listen(self._forget, ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
 
@@ -113,22 +126,27 @@ class Authorizer:
         return self._rules_of(_Binding("", namespace, [], {"kind": kind, "name": name}))
 
     def _forget(self, resource: str, change: Change) -> None:
-        del change
-        if resource in (BINDINGS, CLUSTER_BINDINGS):
-            self._bindings = None
-        else:
+        if resource not in (BINDINGS, CLUSTER_BINDINGS):
             self._rules.clear()
+            return
+        if change.previous is not None:
+            previous = _binding(change.previous)
+            for key in previous.subject_keys():
+                self._bindings[key].pop(previous.place, None)
+                if not self._bindings[key]:
+                    del self._bindings[key]
+        if change.type != DELETED:
+            self._add(_binding(change.current))
+
+    def _add(self, binding: _Binding) -> None:
+        for key in binding.subject_keys():
+            self._bindings.setdefault(key, {})[binding.place] = binding
 
     def _bound(self, user: User, namespace: str) -> Iterator[_Binding]:
-        if self._bindings is None:
-            self._bindings = [
-                _Binding(stored.name, stored.namespace, manifest.get("subjects") or [], manifest.get("roleRef") or {})
-                for bucket in (CLUSTER_BINDINGS, BINDINGS)
-                for stored in self._store.bucket(bucket).within("")
-                for manifest in (stored.manifest(),)
-            ]
-        for binding in self._bindings:
-            if binding.namespace in ("", namespace) and any(_applies(subject, user, binding.namespace) for subject in binding.subjects):
+        keys = [("User", user.name), *(("Group", group) for group in user.groups)]
+        found = {place: binding for key in keys for place, binding in self._bindings.get(key, {}).items()}
+        for _, binding in sorted(found.items()):
+            if binding.namespace in ("", namespace):
                 yield binding
 
     def _rules_of(self, binding: _Binding) -> list[Manifest] | None:
@@ -171,15 +189,22 @@ def _covers(pattern: str, path: str) -> bool:
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-def _applies(subject: Manifest, user: User, namespace: str) -> bool:
+def _binding(stored: Stored) -> _Binding:
+    manifest = stored.manifest()
+    return _Binding(stored.name, stored.namespace, manifest.get("subjects") or [], manifest.get("roleRef") or {})
+
+
+def _subject_key(subject: Manifest, namespace: str) -> tuple[str, str] | None:
+    """The user or the group that a subject of a binding means."""
     kind, name = subject.get("kind"), str(subject.get("name"))
-    if kind == "User":
-        return user.name == name
-    if kind == "Group":
-        return name in user.groups
     if kind == "ServiceAccount":
-        return user.name == f"system:serviceaccount:{subject.get('namespace') or namespace}:{name}"
-    return False
+        return "User", f"system:serviceaccount:{subject.get('namespace') or namespace}:{name}"
+    return (kind, name) if kind in ("User", "Group") else None
+
+
+def _applies(subject: Manifest, user: User, namespace: str) -> bool:
+    key = _subject_key(subject, namespace)
+    return key is not None and (key == ("User", user.name) or (key[0] == "Group" and key[1] in user.groups))
 
 
 def _denial(user: User, request: Attributes) -> str:

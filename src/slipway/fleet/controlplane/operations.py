@@ -80,13 +80,13 @@ class Operations:
                 return self._wait(work, step)
             case RemoveMember(member):
                 async with self._inspection.workload(work) as workload:
-                    await workload.remove_member_by_id(member.id)
+                    await workload.remove_member(member.id)
                 return Result(MEMBER_RETRY)
             case Release(machine, member, leaders):
                 if member is not None:
                     await self._move_leadership(work, machine, leaders)
                     async with self._inspection.workload(work) as workload:
-                        await workload.remove_member_by_id(member.id)
+                        await workload.remove_member(member.id)
                 await self.release(work, machine)
                 return Result(DELETION_RETRY)
             case Remediate():

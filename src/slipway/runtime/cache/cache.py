@@ -38,7 +38,10 @@ class _Write(NamedTuple):
 
 
 class Cache:
-    """``namespace`` restricts everything that is in namespaces to one.  Informers run until ``close``."""
+    """``namespace`` restricts everything that is in namespaces to one.  Informers run until ``close``.
+
+    ``most`` bounds the objects of each kind, where the server is somebody else's.
+    """
 
     def __init__(
         self,
@@ -47,13 +50,14 @@ class Cache:
         namespace: str = "",
         resync: float = RESYNC,
         silence: float = SILENCE,
+        most: int = 0,
         sync_timeout: float = 30.0,
         metrics: Metrics | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._namespace = namespace
-        self._resync, self._silence, self._sync_timeout = resync, silence, sync_timeout
+        self._resync, self._silence, self._sync_timeout, self._most = resync, silence, sync_timeout, most
         self._metrics = metrics
         self._informers: dict[Scope, Informer] = {}
         self._tasks: dict[Scope, asyncio.Task[None]] = {}
@@ -96,7 +100,7 @@ class Cache:
             if self._closed:
                 raise RuntimeError(f"the cache was closed before {scope} was asked for")
             found = self._informers[scope] = Informer(
-                self._client, scope, metrics=self._metrics, resync=self._resync, silence=self._silence
+                self._client, scope, metrics=self._metrics, resync=self._resync, silence=self._silence, most=self._most
             )
             for name, keys in self._indices.get(kind, {}).items():
                 found.store.add_index(name, keys)

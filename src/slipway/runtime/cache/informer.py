@@ -59,6 +59,8 @@ class Scope(NamedTuple):
 
 
 class Informer:
+    """``most`` is how many objects are kept of a server that is not ours (0: all of them)."""
+
     def __init__(
         self,
         client: AsyncClient,
@@ -67,6 +69,7 @@ class Informer:
         metrics: Metrics | None = None,
         resync: float = RESYNC,
         silence: float = SILENCE,
+        most: int = 0,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
     ) -> None:
@@ -80,6 +83,7 @@ class Informer:
         self._client = client
         self._resync_every = resync
         self._silence = silence
+        self._most = most
         self._clock = clock
         self._backoff = backoff if backoff is not None else Backoff()
         self._handlers: tuple[Handler, ...] = ()
@@ -222,6 +226,8 @@ class Informer:
             raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
 
     def _put(self, new: Object) -> None:
+        if self._most and len(self.store) >= self._most and self.store.get(new.name, new.namespace) is None:
+            raise UnreachableError(f"there are more than {self._most} {self.scope}, which are not all kept")
         old = self.store.put(new)
         if old is not None and old.metadata.resource_version == new.metadata.resource_version:
             return

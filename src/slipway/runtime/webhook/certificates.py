@@ -42,18 +42,20 @@ class CertificateSet(msgspec.Struct, frozen=True):
     key: bytes
 
 
-def renewed(current: CertificateSet | None, names: Sequence[str], now: datetime) -> CertificateSet:
+def renewed(
+    current: CertificateSet | None, names: Sequence[str], now: datetime, *, authority_validity: Duration = AUTHORITY_VALIDITY
+) -> CertificateSet:
     """The set that should be there now; the same one while nothing is due.  ``names`` are host names and addresses.
 
     A new authority stands beside the old one first, and signs once everybody had the time to learn of it.
     """
     known = _known(current, now)
     if known is None or current is None:
-        authority = _authority(now)
+        authority = _authority(now, authority_validity)
         return _set([authority.certificate], authority, *_serving(authority, names, now))
     authorities, authority, serving = known
     if _due(authorities[0], now):
-        authority = _authority(now)
+        authority = _authority(now, authority_validity)
         authorities = [authority.certificate, *authorities]
     certificate, key = current.certificate, current.key
     if _needs_renewal(serving, authorities, names, now):
@@ -115,11 +117,11 @@ def _due_at(certificate: Certificate) -> datetime:
     return certificate.not_valid_before_utc + life * _DUE
 
 
-def _authority(now: datetime) -> x509.Authority:
+def _authority(now: datetime, validity: Duration) -> x509.Authority:
     # Each one has a name of its own, or a chain could be tried with the wrong one.
     profile = Profile(common_name=f"{_AUTHORITY}-{int(now.timestamp())}")
     key = keys.generate(_ALGORITHM)
-    return x509.Authority(x509.self_signed(profile, key, x509.period(now, AUTHORITY_VALIDITY), sha256_key_id=True), key)
+    return x509.Authority(x509.self_signed(profile, key, x509.period(now, validity), sha256_key_id=True), key)
 
 
 def _serving(authority: x509.Authority, names: Sequence[str], now: datetime) -> tuple[bytes, bytes]:

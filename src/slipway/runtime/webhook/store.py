@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.duration import Duration
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
 
@@ -36,14 +37,27 @@ class Target(NamedTuple):
 
 
 class CertificateStore:
-    """Keeps the set of certificates in ``namespace/name``; the names that it must serve are those that the targets call."""
+    """Keeps the set of certificates in ``namespace/name``; the names that it must serve are ``names`` and those that the targets call.
 
-    def __init__(self, client: AsyncClient, namespace: str, name: str, targets: Sequence[Target], *, names: Sequence[str] = ()) -> None:
+    An authority that is kept where nobody renews it, such as on a host's disk, needs a longer validity than that of webhooks.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        namespace: str,
+        name: str,
+        targets: Sequence[Target],
+        *,
+        names: Sequence[str] = (),
+        authority_validity: Duration = certificates.AUTHORITY_VALIDITY,
+    ) -> None:
         self._client = client
         self._namespace = namespace
         self._name = name
         self._targets = targets
         self._names = names
+        self._authority_validity = authority_validity
 
     async def ensure(self, now: datetime) -> CertificateSet:
         """The set to serve with; made, renewed and told to the targets where that is due."""
@@ -58,7 +72,7 @@ class CertificateStore:
         for attempt in range(_ATTEMPTS):
             secret = await self._client.find(kinds.SECRET, self._name, self._namespace)
             current = from_secret(secret) if secret is not None else None
-            wanted = certificates.renewed(current, names, now)
+            wanted = certificates.renewed(current, names, now, authority_validity=self._authority_validity)
             if wanted == current:
                 return wanted
             try:

@@ -165,8 +165,8 @@ async def test_a_member_without_a_name_goes_by_its_id(forwarding: PortForwarding
     cluster = workload(client, etcd)
     seen = await cluster.observe("abc")
     assert [(member.id, member.name, member.learner) for member in seen.members or () if not member.name] == [(added, "", True)]
-    await cluster.remove_member_by_id(added)
-    await cluster.remove_member_by_id(added)
+    await cluster.remove_member(added)
+    await cluster.remove_member(added)
     assert sorted(member.name for member in etcd.client().members()) == ["a", "b", "c"]
 
 
@@ -176,14 +176,15 @@ async def test_members_leave_one_after_another_but_the_last(forwarding: PortForw
         await create_nodes(client)
         tunnel(forwarding, etcd, "a", "b", "c")
         cluster = workload(client, etcd)
-        await cluster.observe("abc")
+        observed = await cluster.observe("abc")
+        ids = {member.name: member.id for member in observed.members or ()}
         # The first one that is asked is the one that goes: another one is to see to it.
         for name in "ab":
-            await cluster.remove_member(name)
-            await cluster.remove_member(name)
+            await cluster.remove_member(ids[name])
+            await cluster.remove_member(ids[name])
         assert [member.name for member in etcd["c"].client().members()] == ["c"]
         with pytest.raises(EtcdError, match="last member"):
-            await cluster.remove_member("c")
+            await cluster.remove_member(ids["c"])
 
 
 @pytest.mark.asyncio

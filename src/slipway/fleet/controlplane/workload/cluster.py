@@ -92,12 +92,25 @@ class Workload:
                 raise EtcdError(f"etcd has no member {to_node} that could lead instead of {from_node}")
             await client.ask(etcdapi.move_leader(following.id))
 
-    async def remove_member(self, node_name: str) -> None:
-        """Take the member of a Node out of etcd; one that is gone already is fine."""
-        await self._remove(lambda member: member.name == node_name)
-
-    async def remove_member_by_id(self, id: int) -> None:  # noqa: A002 - the word of etcd
-        await self._remove(lambda member: member.id == id)
+    async def remove_member(self, id: int) -> None:  # noqa: A002 - the word of etcd
+        """Take a member out of etcd; one that is gone already is fine."""
+        if not self._nodes:
+            await self._look((), whole=True)
+            await self._look_at_pods(list(self._nodes), (ETCD,))
+        nodes = list(self._nodes)
+        async with self._access().first(nodes) as (client, status):
+            members = await client.ask(etcdapi.members())
+            leaving = next((member for member in members if member.id == id), None)
+            if leaving is None:
+                return
+            if len(members) == 1:
+                raise EtcdError(f"{leaving.name or leaving.id} is the last member of etcd, and cannot be removed")
+            if leaving.id != status.member_id:
+                await _removed(client, leaving.id)
+                return
+        # One that removes itself may not live to answer.
+        async with self._access().first([name for name in nodes if name != leaving.name], but=leaving.id) as (client, _):
+            await _removed(client, leaving.id)
 
     async def update_kubeadm_config(self, spec: Mapping[str, Any], version: str) -> None:
         """Bring the ClusterConfiguration in step; ``spec`` is the clusterConfiguration of the control plane."""
@@ -241,25 +254,6 @@ class Workload:
             ),
             members_agree=len({answer.leader for answer in statuses.values() if answer is not None} | {status.leader}) == 1,
         )
-
-    async def _remove(self, matches: Callable[[etcdapi.EtcdMember], bool]) -> None:
-        if not self._nodes:
-            await self._look((), whole=True)
-            await self._look_at_pods(list(self._nodes), (ETCD,))
-        nodes = list(self._nodes)
-        async with self._access().first(nodes) as (client, status):
-            members = await client.ask(etcdapi.members())
-            leaving = next(filter(matches, members), None)
-            if leaving is None:
-                return
-            if len(members) == 1:
-                raise EtcdError(f"{leaving.name or leaving.id} is the last member of etcd, and cannot be removed")
-            if leaving.id != status.member_id:
-                await _removed(client, leaving.id)
-                return
-        # One that removes itself may not live to answer.
-        async with self._access().first([name for name in nodes if name != leaving.name], but=leaving.id) as (client, _):
-            await _removed(client, leaving.id)
 
     async def _change_kubeadm_config(self, change: Callable[[Manifest], Manifest | None]) -> None:
         for left in reversed(range(_TRIES)):

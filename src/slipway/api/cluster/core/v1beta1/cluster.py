@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from slipway.api.cluster.core.cluster import StatusUpgradePlanVersion
+from slipway.api.cluster.core.cluster import ClusterControlPlaneStatus, WorkersStatus
 from slipway.api.cluster.core.v1beta1.topology import Topology
 from slipway.api.cluster.meta import (
     CONDITION_TYPE,
@@ -17,7 +17,6 @@ from slipway.api.cluster.meta import (
     Int64,
     ObjectMetadata,
     ObjectReference,
-    StatusVersion,
     Type,
 )
 from slipway.api.machinery.openapi import REQUIRED, items, length, one_of, pattern
@@ -93,44 +92,6 @@ class FailureDomainSpec(Type):
     """Whether Machines of a control plane may be in it."""
     attributes: dict[str, str] = field(default_factory=dict)
     """What else the provider says of it."""
-
-
-class ClusterControlPlaneStatus(Type):
-    """The Machines of a cluster's control plane, counted."""
-
-    desired_replicas: Int32 | None = None
-    """How many Machines are wanted."""
-    replicas: Int32 | None = None
-    """How many Machines there are, those that are being deleted included."""
-    up_to_date_replicas: Int32 | None = None
-    """How many Machines have the condition UpToDate."""
-    ready_replicas: Int32 | None = None
-    """How many Machines have the condition Ready."""
-    available_replicas: Int32 | None = None
-    """How many Machines have the condition Available."""
-    versions: Annotated[list[StatusVersion], items(1, 32, atomic=True)] = field(default_factory=list)
-    """The Kubernetes versions of the Machines, and how many have each."""
-    upgrade_plan: Annotated[list[StatusUpgradePlanVersion], items(1, 32, atomic=True)] = field(default_factory=list)
-    """The versions that are still to come on the way to the one wanted."""
-
-
-class WorkersStatus(Type):
-    """The Machines of a cluster's workers, counted."""
-
-    desired_replicas: Int32 | None = None
-    """How many Machines are wanted."""
-    replicas: Int32 | None = None
-    """How many Machines there are, those that are being deleted included."""
-    up_to_date_replicas: Int32 | None = None
-    """How many Machines have the condition UpToDate."""
-    ready_replicas: Int32 | None = None
-    """How many Machines have the condition Ready."""
-    available_replicas: Int32 | None = None
-    """How many Machines have the condition Available."""
-    versions: Annotated[list[StatusVersion], items(1, 32, atomic=True)] = field(default_factory=list)
-    """The Kubernetes versions of the Machines, and how many have each."""
-    upgrade_plan: Annotated[list[StatusUpgradePlanVersion], items(1, 32, atomic=True)] = field(default_factory=list)
-    """The versions that are still to come on the way to the one wanted."""
 
 
 class ClusterV1Beta2Status(Type):

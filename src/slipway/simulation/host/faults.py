@@ -1,0 +1,48 @@
+"""What goes wrong on a simulated host, and when."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+
+class PowerLost(BaseException):  # noqa: N818 - nobody is to catch it
+    """The machine is off, in the middle of whatever it did."""
+
+
+class Faults(msgspec.Struct):
+    """Each is a switch that a test or a demonstration turns; the rates are of what happens by chance."""
+
+    dead: bool = False
+    """The host does not come up when it is switched on."""
+    hangs_at_boot: bool = False
+    """The host stays in its initramfs."""
+    boots_fallback: bool = False
+    """The boot loader falls back to the image before."""
+    cannot_upgrade: int = 0
+    """With which code ``elemental upgrade`` ends, whatever the registry says."""
+    fails: dict[str, int] = {}
+    """Programs that end with a code instead of doing anything."""
+    power_cut_at: str = ""
+    """The program at whose start the power goes, once; ``name:n`` at its n-th start since the boot."""
+    keepalived_hangs: bool = False
+    """keepalived does not end when it is told to."""
+    upgrade_failures: float = 0.0
+    """The share of upgrades that fail."""
+    boot_failures: float = 0.0
+    """The share of boots that hang."""
+
+
+class Chance:
+    """Chance that can be repeated: the same seed, the same failures."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def happens(self, rate: float) -> bool:
+        return rate > 0 and self._random.random() < rate
+
+    def around(self, seconds: float, jitter: float) -> float:
+        """Some seconds more or less; ``jitter`` is a share of them."""
+        return seconds * self._random.uniform(1 - jitter, 1 + jitter) if jitter else seconds

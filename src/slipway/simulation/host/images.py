@@ -1,0 +1,55 @@
+"""Operating-system images, and the registry that hosts pull them from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+
+class OsImage(NamedTuple):
+    """What a host boots: the Kubernetes in it is its own, whatever anybody hoped for."""
+
+    reference: str
+    kubernetes: str
+    """The version of its kubelet and kubeadm, such as ``v1.35.4``."""
+    size: int = 2 << 30
+
+    @property
+    def digest(self) -> str:
+        return f"sha256:{hashlib.sha256(f'{self.reference} {self.kubernetes}'.encode()).hexdigest()}"
+
+    def os_release(self) -> str:
+        return (
+            f'ID=slipway-sim\nVERSION_ID="{self.kubernetes.removeprefix("v")}"\nIMAGE="{self.reference}"\n'
+            f'PRETTY_NAME="Simulated OS with Kubernetes {self.kubernetes}"\n'
+        )
+
+
+class ImageRegistry:
+    """Who has the images; it can be away, as a whole."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.reachable = True
+        self._images: dict[str, OsImage] = {}
+
+    def push(self, repository: str, tag: str, kubernetes: str) -> OsImage:
+        """A new image; by its tag and by its digest it is found from now on."""
+        image = OsImage(f"{self.address}/{repository}:{tag}", kubernetes)
+        self._images[image.reference] = image
+        self._images[f"{self.address}/{repository}@{image.digest}"] = image
+        return image
+
+    def pull(self, reference: str) -> OsImage | None:
+        """The image of a reference with or without a scheme; None where there is none, or no answer."""
+        name = reference
+        for scheme in ("docker://", "oci://", "docker:", "oci:"):
+            name = name.removeprefix(scheme)
+        if not self.reachable:
+            return None
+        repository, at, digest = name.partition("@")
+        if at:
+            # With a digest the tag says nothing.
+            head, slash, last = repository.rpartition("/")
+            name = f"{head}{slash}{last.partition(':')[0]}@{digest}"
+        return self._images.get(name)
