@@ -227,7 +227,7 @@ _ALL = (
         "strings",
         "Controllers to run, comma-separated",
         default="[all]",
-        completes=("bootstrap", "machines", "controlplane", "all"),
+        completes=("bootstrap", "machines", "controlplane", "inventory", "all"),
     ),
     Flag("health-addr", "string", "Address of /healthz and /readyz, as [HOST]:PORT; 0 for none", default=":9440"),
     Flag("image:manager", "string", "Container image of the manager; default: slipway with this program's version"),
@@ -257,6 +257,18 @@ _ALL = (
     Flag("namespace", "string", "Namespace to work in; default: all of them"),
     Flag("namespace:install", "string", "Namespace of the manager", default="slipway-system"),
     Flag("output:manifests", "string", "Output format: yaml or json", default="yaml", short="o", completes=("yaml", "json")),
+    Flag(
+        "registration-api-server",
+        "string",
+        "URL of the API server as hosts that register reach it; default: what the manager itself uses",
+    ),
+    Flag(
+        "registration-bind-address",
+        "string",
+        "Address at which hosts register, as [HOST]:PORT; 0 for none",
+        default=":8443",
+    ),
+    Flag("registration-url", "string", "Where hosts call to register, as https://HOST[:PORT]; default: the manager's Service"),
     Flag("sync-period", "duration", "How often every object is looked at again, changed or not", default="10m0s"),
     Flag("watch-filter", "string", "Work only on objects with this value of the label cluster.x-k8s.io/watch-filter"),
     Flag(
