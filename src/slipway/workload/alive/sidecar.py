@@ -87,6 +87,9 @@ class SideCar:
         self._memory = Memory()
         self._last = Action.NOTHING
         self._given_way = False
+        self._patience = lease.FIRST_PATIENCE
+        # When it last gave way or came back.
+        self._turned = -lease.LONGEST_PATIENCE
         self._told: dict[str, str] = {}
         self._lease_client: Client | None = None
         self.stop = threading.Event()
@@ -108,7 +111,8 @@ class SideCar:
 
     def arbitrate(self) -> None:
         """Look at the Lease once, where that is of interest, and do what follows from it."""
-        situation = Situation(self._name, self.has_address(), self._given_way, time.monotonic())
+        now = time.monotonic()
+        situation = Situation(self._name, self.has_address(), self._given_way, now, patient=now - self._turned < self._patience)
         if not lease.is_of_interest(situation, self._last):
             return
         try:
@@ -122,9 +126,11 @@ class SideCar:
             self._told.pop("lease", None)
         if action is Action.GIVE_WAY:
             self._say(f"{self._memory.holder} has the address as well and holds the Lease: this host gives way")
+            self._patience, self._turned = lease.patience(self._patience, now - self._turned), now
             self._set_given_way(given_way=True)
         elif action is Action.COME_BACK:
             self._say("this host may have the address again")
+            self._turned = now
             self._set_given_way(given_way=False)
 
     def watch_once(self, seconds: float) -> None:
