@@ -33,7 +33,7 @@ endef
 test: install-dev
 	$(DEV)/pytest -n auto
 
-# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap and, while the cache is cold, Go; about an hour with all four
+# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap, swtpm and, while the cache is cold, Go; about an hour with all four
 # versions in the cache.  `make e2e ARGS="-k killed -rA"` runs a part of it and shows its tables.
 e2e: install-dev
 	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e tests/conformance -p no:xdist $(ARGS)
@@ -105,7 +105,7 @@ lock:
 	done
 	rm -rf .lock-venv
 
-# What the real programs do, recorded for the tests: needs root and Go, and builds four kubeadms when the cache has none.
+# What the real programs do, recorded for the tests: needs root, Go and swtpm, and builds four kubeadms when the cache has none.
 golden: install-dev
 	tests/oracles/yaml/record.sh
 	for recorder in tests/oracles/*_record.py tests/oracles/history/record_types.py; do $(DEV)/python $$recorder || exit 1; done

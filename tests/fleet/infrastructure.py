@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from slipway.api.cluster.crds import CLUSTERCTL_LABEL
+from slipway.api.cluster.definition import CLUSTERCTL_LABEL
 from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, NAMESPACE, NODE, POD, SECRET, Kind
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection

@@ -58,7 +58,7 @@ CA_PAIR = clustercerts.generate(clustercerts.CA, "ECDSA-P256", 10, datetime.now(
 
 def lean_crd(kind: Kind) -> Manifest:
     """A CRD of ours with its stored version alone and without words: the same rules, and less for a server to read in each test."""
-    (definition,) = [definition for definition in crds.DEFINITIONS if definition.kind == kind]
+    (definition,) = [definition for definition in crds.EVERY if definition.kind == kind]
     crd = crds.crd(definition._replace(versions=[version for version in definition.versions if version.storage]))
     wordless: Manifest = _without_words(crd)
     return wordless

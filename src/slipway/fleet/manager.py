@@ -10,16 +10,21 @@ import signal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from slipway import __version__
 from slipway.fleet import manifests, registry
+from slipway.fleet.inventory import options as hosts
 from slipway.kube import incluster
 from slipway.runtime import logs
+from slipway.runtime.healthz import parse_address
 from slipway.runtime.manager import Manager, ManagerOptions
 from slipway.runtime.webhook.server import Certified, Folder, WebhookServer
 from slipway.runtime.webhook.store import CertificateStore
 
 if TYPE_CHECKING:
+    from slipway.fleet.inventory.options import InventoryOptions
+    from slipway.fleet.inventory.registration.server import RegistrationServer
     from slipway.fleet.settings import Settings
     from slipway.kube.connection import Connection
 
@@ -60,12 +65,15 @@ def build(connection: Connection, settings: Settings) -> Manager:
             sync_period=settings.sync_period,
         ),
     )
-    options = registry.FleetOptions(settings.bootstrap)
+    inventory = settings.inventory.at(home)
+    options = registry.FleetOptions(settings.bootstrap, inventory)
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
         where = lease._replace(namespace=settings.own_namespace or lease.namespace)
         manager.add(reconciler, concurrency=settings.concurrency, lease=where)
     if settings.webhook_port:
         manager.add_webhooks(webhook_server(manager, settings, home))
+    if registry.INVENTORY in settings.controllers and parse_address(inventory.bind_address, hosts.FLAG) is not None:
+        manager.add_webhooks(registration_server(manager, connection, inventory, home))
     return manager
 
 
@@ -86,6 +94,23 @@ def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookSe
     # Only kinds of those controllers refer to others.
     server.add_conversion(partial(convert, lookup=lookup_in(manager)) if declared.works_with_providers else convert)
     return server
+
+
+def registration_server(manager: Manager, connection: Connection, options: InventoryOptions, home: str) -> RegistrationServer:
+    """Where hosts register, with a certificate of the manager's own, whose authority hosts are given."""
+    from slipway.fleet.inventory.registration.configuration import ApiServer
+    from slipway.fleet.inventory.registration.server import RegistrationServer
+
+    service = f"{hosts.SERVICE}.{home}.svc"
+    store = CertificateStore(
+        manager.client,
+        home,
+        hosts.SECRET,
+        (),
+        names=sorted({service, f"{service}.cluster.local", urlsplit(options.url).hostname or service}),
+        authority_validity=hosts.AUTHORITY_VALIDITY,
+    )
+    return RegistrationServer(manager.client, manager.cache, store, options, own=ApiServer(connection.server, connection.ca))
 
 
 def _hear_signals(stop: asyncio.Event) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.fleet.inventory.options import InventoryOptions
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     Declared = tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]
 
 ALL = "all"
+INVENTORY = "inventory"
 
 
 class FleetOptions(NamedTuple):
     """What the controllers are told on the command line."""
 
     bootstrap: BootstrapOptions
+    inventory: InventoryOptions | None = None
 
 
 class Declarations(NamedTuple):
@@ -99,6 +102,20 @@ def _build_control_plane(manager: Manager, options: FleetOptions, workload: Work
     return reconciler.controllers(manager, workload)
 
 
+def _declare_inventory(find: Find) -> Declared:
+    from slipway.api.cluster import kinds
+    from slipway.fleet.inventory import controllers
+
+    return controllers.RULES, (kinds.ELEMENTAL_GROUP,), ()
+
+
+def _build_inventory(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.inventory import controllers
+    from slipway.fleet.inventory.options import InventoryOptions
+
+    return controllers.controllers(manager, options.inventory or InventoryOptions(), workload)
+
+
 # Cluster API's providers keep their kinds in groups that have names by what they provide, and one cannot know which kinds.
 _INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io"
 _KEEP = ("get", "list", "watch", "patch", "delete")
@@ -128,6 +145,13 @@ _CONTROLLERS = {
             _declare_control_plane,
             _build_control_plane,
             ((_INFRASTRUCTURE, _MAKE),),
+        ),
+        _Controllers(
+            INVENTORY,
+            "slipway-inventory",
+            ("slipway-system", "slipway-inventory"),
+            _declare_inventory,
+            _build_inventory,
         ),
     )
 }

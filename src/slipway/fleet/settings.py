@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.fleet.inventory.options import InventoryOptions
+
 if TYPE_CHECKING:
     from slipway.fleet.bootstrap.options import BootstrapOptions
 
@@ -25,5 +27,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_cert_dir: str
     sync_period: float
     bootstrap: BootstrapOptions
+    inventory: InventoryOptions = InventoryOptions()
     log_format: str
     verbosity: int

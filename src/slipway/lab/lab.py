@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from slipway.api.machinery.errors import OperatorError
 from slipway.lab import requirements
 from slipway.lab.hosts import hosts
-from slipway.lab.images import archives
+from slipway.lab.images import alive, archives
 from slipway.lab.network import bridge as network
 from slipway.lab.osimage import base, image
 from slipway.lab.programs import catalog, obtain
@@ -30,7 +30,7 @@ def build_image(version: str, *, node_tool: NodeTool, folder: Path | None, progr
     image.check_node_tool(node_tool)  # first: programs can take minutes
     obtained = obtain.obtain(version, catalog.PROGRAMS, folder=folder, progress=progress)
     root = base.ensure(progress)
-    images = archives.build(version, obtained, rootfs=root)
+    images = archives.build(version, obtained, rootfs=root) | alive.build(root)
     return image.build(version, node_tool=node_tool, components=obtained, archives=images, progress=progress)
 
 
@@ -77,13 +77,14 @@ def bring_up(
     bridge: str | None = None,
     host_range: str | None = None,
     pod_range: str | None = None,
+    registration: str | None = None,
 ) -> tuple[Lab, list[HostInfo]]:
     """A lab with at least ``count`` hosts, all running; they boot at the same time."""
     lab = up(name, progress, bridge=bridge, hosts=host_range, pods=pod_range)
     names = [host.name for host in lab.hosts()]
     for number in range(1, count + 1):
         if f"host-{number}" not in names:
-            hosts.create(lab, f"host-{number}", os_image)
+            hosts.create(lab, f"host-{number}", os_image, registration=registration)
     wanted = [host.name for host in lab.hosts()]
     for host in wanted:
         hosts.begin(lab, host)

@@ -106,6 +106,13 @@ def test_programs_of_other_projects_are_wanted_in_the_version_that_kubeadm_uses(
     assert progress.warnings == []
 
 
+def test_helm_is_obtained_by_who_asks_for_it_in_a_version_of_its_own(tmp_path: Path, progress: RecordedProgress) -> None:
+    fake_program.install(tmp_path / "folder", "helm", "v3.22.0")
+    found = obtain.obtain(VERSION, ["helm"], folder=tmp_path / "folder", progress=progress, sites={})
+    assert found["helm"].version == "v3.22.0"
+    assert "helm" not in obtain.ALL
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

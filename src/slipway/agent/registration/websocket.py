@@ -74,7 +74,7 @@ class WebSocket:
             # The other side has gone before.
             pass
         finally:
-            self._reader.close()
+            # It closes the response, too, whose reader this is; one that is closed already would make it stumble.
             self._connection.close()
 
     def _frame(self) -> tuple[bool, int, bytes]:

@@ -1,1 +1,1 @@
-"""``elemental.cattle.io``: hosts that register, the plans that they run, and the images that they boot from."""
+"""``elemental.cattle.io``: hosts that register, the plans that they are given, and the protocol by which they register."""

@@ -270,6 +270,13 @@ def build(program: str) -> Command:
         commands=(
             AGENT,
             Command(
+                "alive",
+                "Looks after keepalived in the static Pod of a control plane's virtual address",
+                run="commands.alive:run",
+                hidden=True,
+                long_running=True,
+            ),
+            Command(
                 "alpha",
                 "Experimental commands: there are none at present",
                 run="docs.help:alpha",

@@ -85,7 +85,7 @@ def build(version: str, components: Mapping[str, Obtained], *, rootfs: Path | No
     with cache.locked(folder / ".lock"):
         for image, name in names(release).items():
             made = _image(name, recipe(image), components, rootfs or Path("/"))
-            found[name] = _ensure(made, folder / f"{image}.tar")
+            found[name] = ensure(made, folder / f"{image}.tar")
     return found
 
 
@@ -115,7 +115,8 @@ def _static(program: Path) -> Path:
     return program
 
 
-def _ensure(made: oci.Image, target: Path) -> Path:
+def ensure(made: oci.Image, target: Path) -> Path:
+    """The archive of an image, written unless it is there as it would be written."""
     wanted = _Record(made.digest, made.archive.size)
     if target.exists() and target.stat().st_size == wanted.size and _read_record(target) == wanted:
         return target

@@ -20,7 +20,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.lab.osimage.base import PYTHON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 HOME = "/opt/slipway"
 LAUNCHER = f"{HOME}/bin/slipway"
@@ -37,8 +37,11 @@ _NOT_ON_A_HOST = re.compile(r"""extra|python_(full_)?version <|implementation(_n
 _GLIBC_MINORS = range(36, 16, -1)
 
 
-def install(root: Path, *, base: Path, wheels: Path) -> None:
-    """Put the environment into the layer at ``root``; downloaded wheels are kept in the folder ``wheels``."""
+def install(root: Path, *, base: Path, wheels: Path, only: Collection[str] | None = None) -> None:
+    """Put the environment into the layer at ``root``; downloaded wheels are kept in the folder ``wheels``.
+
+    ``only`` are the dependencies for a place that runs one command: all of them where it is not given.
+    """
     home = root / HOME.lstrip("/")
     site = home / _SITE
     site.mkdir(parents=True)
@@ -48,7 +51,8 @@ def install(root: Path, *, base: Path, wheels: Path) -> None:
     launcher = home / "bin/slipway"
     launcher.write_text(_LAUNCHER_TEXT)
     launcher.chmod(0o755)
-    for name, version in sorted(dependencies(slipway.__name__).items()):
+    wanted = dependencies(slipway.__name__)
+    for name, version in sorted((name, version) for name, version in wanted.items() if only is None or name.lower() in only):
         unpack(_wheel(name, version, wheels), site)
     _install_slipway(site, home)
     _compile(root, base)

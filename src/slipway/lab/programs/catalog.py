@@ -52,9 +52,12 @@ PROGRAMS = {
         Program("coredns", "coredns", ("-version",), r"CoreDNS-(\S+)"),
         # Kubernetes' own says "pause.c 3.10.1", ours "pause 3.10.1".
         Program("pause", "pause", ("-v",), r"pause(?:\.c)? (\S+)"),
-        Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)"),
     )
 }
+"""What every lab has."""
+
+TOOLS = {"helm": Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)")}
+"""What is obtained by whoever asks for it."""
 
 CLUSTER_API = {
     "cluster-api-core": "core",
@@ -64,6 +67,8 @@ CLUSTER_API = {
 }
 """Upstream's managers, which ours are tested and measured beside, its command line, and the package of each; the managers do not tell
 their version."""
+REGISTRY = "registry"
+"""The registry of the distribution project, for the OS images of a lab."""
 
 
 SITES: Mapping[str, str] = {
@@ -102,7 +107,10 @@ def project_of(name: str) -> str:
     """The project that releases a program; what is not in the table is one of Kubernetes' many commands."""
     if name in CLUSTER_API:
         return "cluster-api"
-    return PROGRAMS[name].project if name in PROGRAMS else "kubernetes"
+    if name == REGISTRY:
+        return "distribution"
+    program = PROGRAMS.get(name) or TOOLS.get(name)
+    return program.project if program is not None else "kubernetes"
 
 
 def wanted_version(name: str, release: Release) -> str:
@@ -124,7 +132,7 @@ def wanted_version(name: str, release: Release) -> str:
 
 def stated_version(name: str, path: Path) -> str:
     """The version that the program at ``path`` says it has, spelled as its project tags it."""
-    program = PROGRAMS[name]
+    program = PROGRAMS.get(name) or TOOLS[name]
     try:
         done = subprocess.run(
             [path, *program.question], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False

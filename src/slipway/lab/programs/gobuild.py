@@ -32,6 +32,7 @@ _ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdct
 _COREDNS = "github.com/coredns/coredns"
 _HELM = "helm.sh/helm/v3"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
+_DISTRIBUTION = "github.com/distribution/distribution/v3"
 _SOURCES = Path(__file__).parent / "gosource"
 
 # The two packages from which a Kubernetes program reads its own version.
@@ -160,6 +161,11 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
                 package=f"{CLUSTER_API}/{catalog.CLUSTER_API[program]}",
                 linker_flags=f"-s -w -X {CLUSTER_API}/version.gitVersion={version}",
             )
+        case "distribution":
+            source = _module_source(go, _DISTRIBUTION, version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_DISTRIBUTION], version)
+            main = {f"{program}/main.go": (_SOURCES / f"{program}.go").read_text()}
+            return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text(), **main}, package=f"./{program}")
         case "helm":
             source = _module_source(go, _HELM, version)
             return Wrapper(

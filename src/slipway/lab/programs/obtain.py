@@ -55,7 +55,7 @@ def obtain(
     release = catalog.release_named(version)
     names = list(wanted)
     for name in names:
-        if name not in catalog.PROGRAMS:
+        if name not in catalog.PROGRAMS and name not in catalog.TOOLS:
             raise OperatorError(f'there is no program "{name}" in a Kubernetes release: one of {", ".join(ALL)} is wanted')
     if folder is not None and not folder.is_dir():
         raise OperatorError(f"{folder} is not a folder: give the folder that has the programs in it")

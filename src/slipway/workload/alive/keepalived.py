@@ -15,6 +15,8 @@ STATE_FOLDER = "/run/alive"
 YIELD_FILE = f"{STATE_FOLDER}/yield"
 """What the side car writes 1 into to put keepalived into FAULT."""
 
+PROCESS_ID_FILE = f"{STATE_FOLDER}/keepalived.pid"
+
 ADVERTISEMENT_SECONDS = 1
 # The highest priority waits (256 - 200) / 256 of a second after the holder said that it leaves: by then its address is gone.
 _HIGHEST_PRIORITY, _LOWEST_PRIORITY = 200, 20

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_IMAGE = f"slipway.io/alive:v{__version__}"
 
+PROGRAM = "/usr/sbin/keepalived"
 CONFIGURATION_FOLDER = "/etc/keepalived"
 CONFIGURATION = f"{CONFIGURATION_FOLDER}/keepalived.conf"
 VALUES = f"{CONFIGURATION_FOLDER}/alive.json"
@@ -61,16 +62,17 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
                     "image": image,
                     "imagePullPolicy": "IfNotPresent",
                     "command": [
-                        "/usr/sbin/keepalived",
+                        PROGRAM,
                         "--dont-fork",
                         "--log-console",
                         "--vrrp",
                         f"--use-file={CONFIGURATION}",
-                        f"--pid={keepalived.STATE_FOLDER}/keepalived.pid",
+                        f"--pid={keepalived.PROCESS_ID_FILE}",
                         f"--vrrp_pid={keepalived.STATE_FOLDER}/vrrp.pid",
                     ],
                     "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST"),
+                    # SETGID, as keepalived sets the groups of its scripts.
+                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID"),
                     "volumeMounts": [
                         _mount("configuration", CONFIGURATION_FOLDER, read_only=True),
                         _mount("state", keepalived.STATE_FOLDER),

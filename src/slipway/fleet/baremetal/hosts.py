@@ -1,0 +1,90 @@
+"""A host as the provider sees it: what its MachineInventory says of it, and whose it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.kinds import MACHINE_INVENTORY
+from slipway.api.elemental.inventory import MachineInventory
+from slipway.api.elemental.names import READY_CONDITION
+from slipway.fleet.contract.facts import read
+from slipway.runtime.objects import Object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from slipway.api.elemental.inventory import ObservedNetwork
+    from slipway.api.machinery.objects import Manifest
+    from slipway.runtime.cache.cache import Cache
+
+QUARANTINE_ANNOTATION = "slipway.io/quarantined-by"
+"""On an inventory that was given up without having been cleaned: the BaremetalMachine whose clean plan must be applied first."""
+OWNER_INDEX = "owner-baremetalmachine"
+
+
+class HostOwner(NamedTuple):
+    """Whose a host is; all in the namespace of the inventory."""
+
+    cluster: str
+    machine: str
+    baremetal_machine: str
+
+
+class Host(NamedTuple):
+    name: str
+    pool: str = ""
+    """The pool whose member it is at present."""
+    state: str = ""
+    owner: HostOwner | None = None
+    ready: bool = False
+    """Its agent has taken a plan, and the last one did not fail."""
+    deleting: bool = False
+    volumes: bool = False
+    """It declares managed data volumes, which are not supported."""
+    quarantined_by: str = ""
+    network: ObservedNetwork | None = None
+    why_not_ready: str = ""
+
+
+def host_from(found: Object) -> Host:
+    annotations = found.metadata.annotations
+    inventory = read(found, MachineInventory)
+    owner = HostOwner(*(annotations.get(name, "") for name in names.OWNER_ANNOTATIONS))
+    ready = next((condition for condition in inventory.status.conditions if condition.type == READY_CONDITION), None)
+    return Host(
+        name=found.name,
+        pool=annotations.get(names.POOL_ANNOTATION, ""),
+        state=annotations.get(names.ALLOCATION_STATE_ANNOTATION, ""),
+        owner=owner if any(owner) else None,
+        ready=ready is not None and ready.status == "True",
+        deleting=found.metadata.deletion_timestamp is not None,
+        volumes=bool(inventory.spec.storage),
+        quarantined_by=annotations.get(QUARANTINE_ANNOTATION, ""),
+        network=inventory.spec.observed_network,
+        why_not_ready="its host has not taken a plan yet" if ready is None else ready.message or ready.reason,
+    )
+
+
+def host_of(manifest: Manifest) -> Host:
+    """The same of an object as the API server gave it."""
+    return host_from(Object(MACHINE_INVENTORY, msgspec.json.encode(manifest)))
+
+
+def owner_key(found: Object) -> Iterable[str]:
+    """The index of inventories by the BaremetalMachine that has them."""
+    owner = found.metadata.annotations.get(names.OWNER_BAREMETAL_MACHINE_ANNOTATION)
+    return [f"{found.namespace}/{owner}"] if owner else []
+
+
+async def hosts_of(cache: Cache, namespace: str, wanted: Iterable[str]) -> dict[str, Host]:
+    """Those of the named inventories that are there."""
+    found = [await cache.get(MACHINE_INVENTORY, name, namespace) for name in dict.fromkeys(wanted)]
+    return {each.name: host_from(each) for each in found if each is not None}
+
+
+def annotations_patch(resource_version: str, changes: dict[str, str | None]) -> Manifest:
+    """A merge patch of annotations, for the very object that was read; None takes one away."""
+    return {"metadata": {"resourceVersion": resource_version, "annotations": changes}}

@@ -1,0 +1,83 @@
+"""The network of a host as cloud-init's network-config, version 2: what was observed of it when it registered."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Any
+
+from slipway.api.machinery.yaml.goyaml import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from slipway.api.elemental.inventory import ObservedInterface, ObservedNetwork
+
+_LOOPBACK = "lo"
+
+
+def network_config(observed: ObservedNetwork | None, *, without: Collection[str] = ()) -> str:
+    """The file's text; empty where nothing was observed that could be configured, and cloud-init falls back to DHCP.
+
+    Addresses in ``without`` are not the host's own: a virtual address that it happened to hold.
+    """
+    if observed is None:
+        return ""
+    ethernets = {}
+    for interface in observed.interfaces:
+        addresses = own_addresses(interface, without=without)
+        if interface.name == _LOOPBACK or not interface.mac or not addresses:
+            continue
+        ethernets[interface.name] = _ethernet(interface, addresses, observed)
+    return dump({"version": 2, "ethernets": ethernets}) if ethernets else ""
+
+
+def own_addresses(interface: ObservedInterface, *, without: Collection[str] = ()) -> list[str]:
+    """The addresses with their prefix lengths that an interface keeps over a boot: no link-local ones, and none in ``without``."""
+    found = []
+    for text in interface.addresses:
+        try:
+            address = ipaddress.ip_interface(text)
+        except ValueError:
+            continue
+        if not address.ip.is_link_local and not address.ip.is_loopback and str(address.ip) not in without:
+            found.append(str(address))
+    return found
+
+
+def address_of(observed: ObservedNetwork | None, device: str, *, without: Collection[str] = ()) -> str:
+    """The host's address on a device, or on the first one that has any where the device has none; empty where there is none."""
+    interfaces = [] if observed is None else sorted(observed.interfaces, key=lambda interface: interface.name != device)
+    for interface in interfaces:
+        addresses = own_addresses(interface, without=without) if interface.name != _LOOPBACK else []
+        if addresses:
+            return addresses[0].partition("/")[0]
+    return ""
+
+
+def _ethernet(interface: ObservedInterface, addresses: list[str], observed: ObservedNetwork) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "match": {"macaddress": interface.mac.lower()},
+        "set-name": interface.name,
+        "dhcp4": False,
+        "dhcp6": False,
+        "addresses": addresses,
+    }
+    if interface.mtu:
+        made["mtu"] = interface.mtu
+    routes = [_route(route.destination, route.gateway, route.metric) for route in observed.routes if route.interface == interface.name]
+    routes = [route for route in routes if route]
+    if routes:
+        made["routes"] = routes
+    servers = {"addresses": list(observed.dns_servers), "search": list(observed.search_domains)}
+    if any(servers.values()):
+        made["nameservers"] = {name: values for name, values in servers.items() if values}
+    return made
+
+
+def _route(destination: str, gateway: str, metric: int | None) -> dict[str, Any]:
+    """Empty for a route without a gateway: it follows from the address of the interface."""
+    if not gateway:
+        return {}
+    everywhere = "::/0" if ":" in gateway else "0.0.0.0/0"
+    made: dict[str, Any] = {"to": everywhere if destination in ("", "default") else destination, "via": gateway}
+    return {**made, "metric": metric} if metric else made
