@@ -15,7 +15,7 @@ from slipway.api.elemental.plan import Instruction, Plan, PlanFile
 
 pytestmark = pytest.mark.asyncio
 
-OWNER = {"uid": os.getuid(), "gid": os.getgid()}
+UID, GID = os.getuid(), os.getgid()
 
 
 async def test_an_agent_applies_the_empty_plan_of_a_new_host(site: Site) -> None:
@@ -26,7 +26,7 @@ async def test_an_agent_applies_the_empty_plan_of_a_new_host(site: Site) -> None
 
 
 async def test_files_are_written_before_the_first_instruction(site: Site) -> None:
-    file = PlanFile("/etc/app/conf", b"42", "0600", **OWNER)
+    file = PlanFile("/etc/app/conf", b"42", "0600", UID, GID)
     await site.give(Plan(files=(file,), instructions=(shell("read", f"cat {site.root}/etc/app/conf"),)))
     async with site.agent():
         state = await site.settled("applied")
@@ -203,7 +203,7 @@ async def test_a_bad_plan_fails_with_a_sentence_and_the_next_one_runs(site: Site
 
 
 async def test_nothing_of_a_plan_is_done_where_a_part_of_it_is_refused(site: Site) -> None:
-    await site.give(Plan(files=(PlanFile("/etc/good", b"", **OWNER), PlanFile("relative", b""))))
+    await site.give(Plan(files=(PlanFile("/etc/good", b"", "0600", UID, GID), PlanFile("relative", b""))))
     async with site.agent():
         await site.settled("failed")
     assert not (site.root / "etc/good").exists()

@@ -84,7 +84,7 @@ def fuzz(data: bytes) -> None:
 
 
 def _parts(data: bytes) -> list[bytes]:
-    found = []
+    found: list[bytes] = []
     while len(data) >= 2 and len(found) < len(_PARTS):
         size = int.from_bytes(data[:2], "big")
         found.append(data[2 : 2 + size])

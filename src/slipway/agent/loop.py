@@ -52,8 +52,8 @@ class Agent:
         self._journal = self._file.load()
         if self._file.problem:
             log(self._file.problem)
-        if end_leftovers(machine, self._journal):
-            log("an instruction that a former agent left running was ended")
+        if ended := end_leftovers(machine, self._journal):
+            log(f"{ended} processes of a plan that a former agent left running were ended")
 
     def run(self) -> None:
         pause = _FIRST_PAUSE

@@ -14,7 +14,7 @@ NOW = 1_000_000.0
 OTHER = Journal(checksum="0" * 64, state="succeeded", reported=True)
 
 
-def secret(annotations: dict[str, str] | None = None, **data: str) -> PlanSecret:
+def secret(annotations: dict[str, str] | None = None, /, **data: str) -> PlanSecret:
     values = {plans.PLAN: RAW, **{key.replace("_", "-"): value.encode() for key, value in data.items()}}
     return PlanSecret(data=values, annotations=annotations or {})
 

@@ -1,4 +1,4 @@
-"""Management clusters for hosts, and the keys of one host: making RSA keys takes longer than any test."""
+"""Management clusters for hosts, and the keys of two hosts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from cryptography.hazmat.primitives.asymmetric import rsa
 from fleet.inventory.management import Management
 
 from slipway.credentials.tpm.software import SoftwareTPM
@@ -21,9 +22,13 @@ async def management() -> AsyncIterator[Management]:
 
 @pytest.fixture(scope="session")
 def tpm() -> SoftwareTPM:
-    return SoftwareTPM(bytes(range(32)))
+    return _tpm()
 
 
 @pytest.fixture(scope="session")
 def other_tpm() -> SoftwareTPM:
-    return SoftwareTPM(bytes(range(32, 64)))
+    return _tpm()
+
+
+def _tpm() -> SoftwareTPM:
+    return SoftwareTPM.of_keys(*(rsa.generate_private_key(65537, 2048) for _ in range(2)))

@@ -178,7 +178,8 @@ class Host:
         ):
             self.heard = []
             if not isinstance(identity, str):
-                given = answer or identity.activate(*protocol.read_challenge(await self._receive(socket)))
+                challenge = protocol.read_challenge(await self._receive(socket))
+                given = answer or identity.activate(*challenge)
                 await socket.send_bytes(protocol.encode_answer(given))
             await self._expect(socket, Frame.READY)
             await socket.send_bytes(protocol.encode(Frame.VERSION, bytes((protocol.VERSION,))))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fleet.inventory.management import SPACE, Management, condition
+from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure import names as infrastructure
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
@@ -234,8 +235,6 @@ async def _annotate(management: Management, name: str, annotations: dict[str, st
 
 
 async def _gone(management: Management, kind: Any, name: str) -> None:
-    from support.waiting import eventually
-
     async def gone() -> bool:
         return await management.client.find(kind, name, SPACE) is None
 

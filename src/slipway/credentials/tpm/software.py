@@ -69,6 +69,9 @@ class SoftwareTPM:
     def activate(self, credential: bytes, secret: bytes) -> bytes:
         return unseal(self._endorsement, structures.name_of(self._public), credential, secret)
 
+    def close(self) -> None:
+        """There is nothing to leave."""
+
     @cached_property
     def _endorsement(self) -> RSAPrivateKey:
         from slipway.credentials.tpm.primes import derive_key
