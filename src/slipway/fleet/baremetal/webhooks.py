@@ -294,29 +294,11 @@ def surroundings(known: Known, namespace: str, catalog_namespace: str = "") -> t
     around = guards.Surroundings(
         catalog=entries,
         catalog_place=f"{place}/{CATALOG_NAME}",
-        pools=None if pools is None else pool_sizes(pools),
-        templates=None if templates is None else template_pools(templates),
+        pools=None if pools is None else guards.pool_sizes(pools),
+        templates=None if templates is None else guards.template_pools(templates),
         rollouts=rollouts,
     )
     return around, unknown
-
-
-def pool_sizes(pools: Iterable[Manifest]) -> dict[str, guards.Pool]:
-    """How many hosts each pool has: as many as it names, less those that its status says are unavailable."""
-    return {
-        each.metadata.get("name", ""): guards.Pool(
-            len({member.name for member in each.spec.machine_inventories}),
-            min(each.status.unavailable, len(each.spec.machine_inventories)),
-        )
-        for each in _read(pools, MachineInventoryPool)
-    }
-
-
-def template_pools(templates: Iterable[Manifest]) -> dict[str, str]:
-    return {
-        each.metadata.get("name", ""): each.spec.template.spec.machine_inventory_pool_ref.name
-        for each in _read(templates, BaremetalMachineTemplate)
-    }
 
 
 def _judge_catalog(request: AdmissionRequest) -> Verdict:
