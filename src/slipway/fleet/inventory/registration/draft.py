@@ -109,12 +109,12 @@ def host_labels(given: Mapping[str, str], present: Mapping[str, str]) -> dict[st
 
 
 def host_annotations(given: Mapping[str, str]) -> dict[str, str]:
-    """Of the annotations that a host brings those in which it speaks of itself."""
+    """Of the annotations that a host brings those in which it speaks of itself; elemental-register leaves the prefix to the server."""
     told = {names.REGISTRATION_IP_ANNOTATION, names.REGISTRATION_VERSION_ANNOTATION}
+    prefix = f"{names.GROUP_PREFIX}/"
+    whole = {prefix + key.removeprefix(prefix): value[:_LONGEST_ANNOTATION] for key, value in given.items()}
     found = {
-        key: value[:_LONGEST_ANNOTATION]
-        for key, value in given.items()
-        if (key in told or key.startswith(names.OS_ANNOTATION_PREFIX)) and not key_problems(key)
+        key: value for key, value in whole.items() if (key in told or key.startswith(names.OS_ANNOTATION_PREFIX)) and not key_problems(key)
     }
     return dict(list(found.items())[:_MOST])
 
