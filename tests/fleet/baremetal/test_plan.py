@@ -50,10 +50,10 @@ def test_the_steps_come_in_the_order_of_the_guide() -> None:
         "clean-cloud-init",
         "upgrade-system",
         "check-version",
-        "place-seed",
         "mark-cleanup",
         "unmask-kubelet",
-        "mark-done",
+        "place-seed",
+        "tidy-up",
         "reboot",
     ]
     assert [each.name for each in clean("uid-1").instructions] == ["stop-vip", "mask-kubelet", "remove-workload", "stop-containerd"]
