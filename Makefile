@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
+.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -52,6 +52,10 @@ lint: install-dev
 	$(DEV)/ruff format --check .
 	$(DEV)/mypy
 	$(DEV)/lint-imports
+
+# The parts of the Helm chart that follow from the code.
+chart: install
+	$(BIN)/python tools/chart.py
 
 demo: install
 	@$(BIN)/python demo/run.py

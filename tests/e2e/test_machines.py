@@ -194,7 +194,7 @@ async def test_clusterctl_moves_a_cluster_to_another_management_plane_and_back(m
             assert await there.machines() == []
             await here.at_rest("the first manager has it again", here.all_at(SECOND, 3, 2, workers_at=FIRST))
             assert await _machines_and_owners(here) == rolled
-            await nothing_doubled(here)
+            await nothing_doubled(here, 5)
         assert [running.process.poll() for running in managers] == [None, None]
 
 
@@ -241,7 +241,7 @@ async def test_an_api_server_that_restarts_during_a_rollout_does_not_stop_it(man
             await eventually(partial(at, count), f"{count} of the new machines are there", 120)
             await asyncio.to_thread(management.restart)
         await one.at_rest("every machine is replaced", one.all_at(SECOND, 3, 2), patience=400)
-        await nothing_doubled(one)
+        await nothing_doubled(one, 5)
         assert running.process.poll() is None
 
 

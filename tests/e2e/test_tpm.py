@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import struct
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,13 +15,22 @@ from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
+from fleet.inventory.management import SPACE, Management
 from support import tpms
 from support.swtpm import MISSING, software_device
 
+from slipway.agent import paths
+from slipway.agent.machine import RealMachine
+from slipway.agent.registration import exchange
+from slipway.agent.registration.settings import Settings
+from slipway.api.cluster.kinds import MACHINE_INVENTORY
 from slipway.credentials.tpm import attestation
 from slipway.credentials.tpm.channel import Channel, ResponseError, TPMError
 from slipway.credentials.tpm.device import TPMDevice
 from slipway.credentials.tpm.structures import sized
+from slipway.embedded.server import EmbeddedServer
+from slipway.host.real import RealHost
+from slipway.kube.aio import AsyncClient
 
 pytestmark = [
     pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="runs real programs: run it with `make e2e`"),
@@ -127,6 +139,32 @@ def test_an_endorsement_key_that_is_kept_in_the_tpm_is_used(tmp_path: Path) -> N
             assert device._endorsement[0] == PERSISTENT
             assert attestation.read_endorsement(device.endorsement_pem).hash == made
             assert answers(device)
+
+
+@pytest.mark.asyncio
+async def test_the_agent_registers_a_host_by_the_tpm_that_it_has() -> None:
+    # The path of a socket has room for 107 characters, which pytest's folders fill.
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        async with EmbeddedServer() as server, AsyncClient(server.connection()) as client, Management(server, client) as management:
+            serving = await management.start()
+            url = (await management.registration())["status"]["registrationURL"]
+            wanted = Settings(url=url, ca=serving.authorities, no_smbios=True)
+            with software_device(root, socket=root / "dev/tpmrm0") as path:
+                with TPMDevice(path) as device:
+                    name = attestation.read_endorsement(device.endorsement_pem).hash
+                for _ in range(2):
+                    await asyncio.to_thread(exchange.register, RealMachine(RealHost(folder, {})), wanted, log=print)
+            found = await client.list(MACHINE_INVENTORY, SPACE)
+            # The second time it is known.
+            assert [each["spec"]["tpmHash"] for each in found] == [name]
+            annotations = found[0]["metadata"]["annotations"]
+            assert annotations["elemental.cattle.io/auth"] == "tpm"
+            assert annotations["elemental.cattle.io/registration-ip"] == "127.0.0.1"
+            told = json.loads((root / paths.CONNECTION.lstrip("/")).read_text())
+            assert told["secretName"] == found[0]["metadata"]["name"]
+            # Nothing of the identity is on the disk: it is the TPM's.
+            assert not (root / paths.KEY.lstrip("/")).exists()
 
 
 def test_a_tpm_that_is_not_there_or_hangs_up_is_told(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ MISSING = "" if shutil.which("swtpm") else "swtpm is not on PATH: install the pa
 
 
 @contextmanager
-def software_device(folder: Path, *flags: str, tcp: bool = False) -> Iterator[str]:
+def software_device(folder: Path, *flags: str, socket: Path | None = None, tcp: bool = False) -> Iterator[str]:
     """Where a TPM answers, as our client is told of it: a Unix socket, or a port; its state is in the folder."""
-    socket, ready = folder / "tpm.sock", folder / "pid"
+    socket, ready = socket or folder / "tpm.sock", folder / "pid"
+    socket.parent.mkdir(exist_ok=True)
     port = free_port() if tcp else 0
     server = f"type=tcp,bindaddr=127.0.0.1,port={port}" if tcp else f"type=unixio,path={socket}"
     command = ["swtpm", "socket", "--tpm2", "--tpmstate", f"dir={folder}", "--server", server, "--pid", f"file={ready}"]

@@ -70,6 +70,18 @@ def test_who_gave_way_comes_back_when_nobody_holds_the_lease(after: tuple[float,
     assert looks((0, False, True, of(OTHER, 1)), after)[-1] is Action.COME_BACK
 
 
+def test_who_gave_way_tries_again_when_its_patience_ends() -> None:
+    waiting = Situation(ME, master=False, given_way=True, now=1.0, patient=False)
+    assert lease.decide(Memory(OTHER, "1", 5, 0.0), waiting, of(OTHER, 2))[0] is Action.COME_BACK
+
+
+@pytest.mark.parametrize(
+    ("before", "back_for", "after"), [(60, 10_000, 60), (60, 5, 120), (2400, 5, 3600), (3600, 5, 3600), (3600, 4000, 60)]
+)
+def test_who_has_to_give_way_again_and_again_stays_away_for_longer(before: float, back_for: float, after: float) -> None:
+    assert lease.patience(before, back_for) == after
+
+
 def test_a_host_that_lost_the_address_takes_its_name_out() -> None:
     assert looks((0, False, False, of(ME))) == [Action.RELEASE]
 

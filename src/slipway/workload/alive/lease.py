@@ -23,6 +23,7 @@ API_VERSION, KIND = "coordination.k8s.io/v1", "Lease"
 
 PERIOD_SECONDS = 2.0
 LEASE_SECONDS = 10
+FIRST_PATIENCE, LONGEST_PATIENCE = 60.0, 3600.0
 # One could have been on its way while its sender lost the address; the second one was sent by somebody who has it still.
 _RENEWALS_OF_A_MASTER = 2
 
@@ -54,6 +55,8 @@ class Situation(NamedTuple):
     master: bool
     given_way: bool
     now: float
+    patient: bool = True
+    """Not where it has been away for so long that the hosts may hear each other again."""
 
 
 def holder(lease: Manifest | None) -> str:
@@ -77,12 +80,20 @@ def decide(memory: Memory, situation: Situation, lease: Manifest | None) -> tupl
     seen = _seen(memory, name, _version(lease), situation)
     is_alive = situation.now - seen.changed_at < LEASE_SECONDS
     if situation.given_way:
-        return (Action.NOTHING, seen) if is_alive else (Action.COME_BACK, Memory())
+        return (Action.NOTHING, seen) if is_alive and situation.patient else (Action.COME_BACK, Memory())
     if not situation.master:
         return Action.NOTHING, Memory()
     if seen.renewals >= _RENEWALS_OF_A_MASTER:
         return Action.GIVE_WAY, seen
     return (Action.NOTHING, seen) if is_alive else (Action.HOLD, Memory())
+
+
+def patience(before: float, back_for: float) -> float:
+    """For how many seconds a host stays away that gives way ``back_for`` seconds after it came back: each time for longer.
+
+    Whether it hears the others again it cannot know but by trying, and each try is two masters for some seconds.
+    """
+    return min(2 * before, LONGEST_PATIENCE) if back_for < before else FIRST_PATIENCE
 
 
 def held(lease: Manifest | None, me: str, now: datetime) -> Manifest:
