@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from slipway.agent.loop import Agent
-from slipway.agent.machine import CannotStartError, Finished
+from slipway.agent.machine import EXECUTION_FOLDER, OUTPUT_LIMIT, CannotStartError, Finished
 from slipway.agent.registration import exchange, settings
 from slipway.simulation.host.faults import PowerLost
 from slipway.simulation.host.view import SimulatedHost
@@ -30,17 +30,15 @@ class AgentMachine:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.host = SimulatedHost(machine)
-        self._groups = 0
 
-    def execute(self, command: Command, *, started: Callable[[int], None], stop: Callable[[], bool]) -> Finished:
+    def execute(self, command: Command, *, stop: Callable[[], bool]) -> Finished:
         machine = self.host.machine
         machine.tree.make_dirs(command.folder, 0o700)
         program = machine.program(command.program)
         if program is None:
             raise CannotStartError(f'the program "{command.program}" is not on this host')
-        self._groups += 1
-        started(self._groups)
-        process = Process([command.program, *command.arguments], {**self.host.environment, **command.environment}, folder=command.folder)
+        environment = {**self.host.environment, **command.environment, EXECUTION_FOLDER: command.folder}
+        process = Process([command.program, *command.arguments], environment, folder=command.folder)
         process.err = process.out
         began = time.thread_time()
         try:
@@ -49,19 +47,19 @@ class AgentMachine:
             machine.cpu_seconds += time.thread_time() - began
         # The power may have gone while it ran.
         self.host.machine.check_power(machine.boots)
-        return Finished(code, bytes(process.out))
+        return Finished(code, bytes(process.out)[-OUTPUT_LIMIT:])
 
-    def end_group(self, group: int, start: str) -> bool:
+    def end_leftovers(self, folder: str) -> int:
         # A program of a simulated machine ends with the power, and is never left running.
-        return False
-
-    def group_start(self, group: int) -> str:
-        return f"{self.host.machine.boots}/{group}"
+        return 0
 
     def keep(self, path: str, content: bytes) -> None:
         tree = self.host.machine.tree
         tree.make_dirs(path.rpartition("/")[0], 0o700)
         tree.write(path, content, 0o600, keep_mode=False)
+
+    def flush(self) -> None:
+        """What a simulated machine has written is on its disk."""
 
     def free_bytes(self, path: str) -> int | None:
         machine = self.host.machine
