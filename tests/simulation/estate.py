@@ -162,7 +162,7 @@ class Estate:
         await self.client.patch(SECRET, self.name_of(host), SPACE, {"data": data}, type=PatchType.MERGE)
 
     async def outcome(self, host: Life) -> str:
-        return str(plans.read(plans.plain((await self.secret(host)).get("data"))).outcome)
+        return str(plans.read((await self.secret(host)).get("data")).outcome)
 
     # Waiting.
 
