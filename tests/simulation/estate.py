@@ -9,31 +9,71 @@ from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any
 
+from fleet.world import lean_crd
 from support.ports import free_port
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
+    CLUSTER,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_DRAIN_RULE,
+    MACHINE_HEALTH_CHECK,
     MACHINE_INVENTORY,
+    MACHINE_INVENTORY_POOL,
     MACHINE_REGISTRATION,
+    MACHINE_SET,
     NAMESPACE,
     SECRET,
+    SEED_IMAGE,
     Kind,
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet import registry
+from slipway.fleet.baremetal import controllers as baremetal
+from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
+from slipway.runtime.manager import Manager
 from slipway.simulation.boot import Life
 from slipway.simulation.world import World
 
 Manifest = dict[str, Any]
 SPACE = "cpaas-system"
 FIRST, SECOND = "v1.34.10", "v1.35.4"
+ELEMENTAL = (MACHINE_INVENTORY, MACHINE_REGISTRATION, SEED_IMAGE)
+KINDS = (
+    *ELEMENTAL,
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
+    MACHINE_INVENTORY_POOL,
+    CLUSTER,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_SET,
+    MACHINE_DEPLOYMENT,
+    MACHINE_HEALTH_CHECK,
+    MACHINE_DRAIN_RULE,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
+)
 _addresses = count(1)
 
 
@@ -45,7 +85,8 @@ def virtual_address() -> str:
 class Estate:
     """``client`` is the management cluster's administrator."""
 
-    def __init__(self, *, controllers: tuple[str, ...] = ("all",), pace: float = 0.0) -> None:
+    def __init__(self, *, controllers: tuple[str, ...] = ("all",), pace: float = 0.0, options: BaremetalOptions | None = None) -> None:
+        self.options = options or BaremetalOptions()
         self.world = World(pace=pace)
         self.server = EmbeddedServer()
         self.port = free_port()
@@ -61,8 +102,8 @@ class Estate:
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))
         for name in (SPACE, "home"):
             await self.client.create(NAMESPACE, {"metadata": {"name": name}})
-        for crd in registry.declarations(self._controllers).crds:
-            await self.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+        for kind in KINDS if "machines" in self._controllers else ELEMENTAL:
+            await self.client.create(CUSTOM_RESOURCE_DEFINITION, lean_crd(kind))
         await self.start()
         await self._stack.enter_async_context(self.world)
         return self
@@ -75,11 +116,20 @@ class Estate:
 
     async def start(self) -> None:
         manager = build(self.server.connection(), self._settings())
+        if "baremetal" not in self._controllers and "machines" in self._controllers:
+            self._add_baremetal(manager)
         for controller in manager.controllers:
             # In the field an object is looked at once a second at most.
             controller.interval = min(controller.interval, 0.02)
         self._stop = asyncio.Event()
         self._manager = asyncio.create_task(manager.run(self._stop))
+
+    def _add_baremetal(self, manager: Manager) -> None:
+        workload = WorkloadClusters(manager.client)
+        manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
+        manager.at_end(workload.close)
+        for reconciler in baremetal.controllers(manager, self.options, workload):
+            manager.add(reconciler, concurrency=10)
 
     async def stop(self) -> None:
         if self._stop is not None and self._manager is not None:
