@@ -39,16 +39,14 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet import registry
-from slipway.fleet.baremetal import controllers as baremetal
+from slipway.fleet import clustercache, registry
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
-from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
-from slipway.runtime.manager import Manager
+from slipway.runtime.objects import Request, Result
 from slipway.simulation.boot import Life
 from slipway.simulation.world import World
 
@@ -74,6 +72,8 @@ KINDS = (
     CLUSTER_RESOURCE_SET,
     CLUSTER_RESOURCE_SET_BINDING,
 )
+PACE = 0.02
+"""How long a second of waiting takes where a manager looks again by itself."""
 _addresses = count(1)
 
 
@@ -98,6 +98,9 @@ class Estate:
             self.world.registry.push("os", version, version)
 
     async def __aenter__(self) -> Estate:
+        # A cluster that did not answer is left alone for 20 seconds in the field: the time of a reboot.
+        alone, clustercache._LEFT_ALONE = clustercache._LEFT_ALONE, clustercache._LEFT_ALONE * PACE
+        self._stack.callback(setattr, clustercache, "_LEFT_ALONE", alone)
         await self._stack.enter_async_context(self.server)
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))
         for name in (SPACE, "home"):
@@ -116,20 +119,12 @@ class Estate:
 
     async def start(self) -> None:
         manager = build(self.server.connection(), self._settings())
-        if "baremetal" not in self._controllers and "machines" in self._controllers:
-            self._add_baremetal(manager)
         for controller in manager.controllers:
-            # In the field an object is looked at once a second at most.
+            # In the field an object is looked at once a second at most, and waits are in the seconds of real hosts.
             controller.interval = min(controller.interval, 0.02)
+            _hurry(controller.reconciler)
         self._stop = asyncio.Event()
         self._manager = asyncio.create_task(manager.run(self._stop))
-
-    def _add_baremetal(self, manager: Manager) -> None:
-        workload = WorkloadClusters(manager.client)
-        manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
-        manager.at_end(workload.close)
-        for reconciler in baremetal.controllers(manager, self.options, workload):
-            manager.add(reconciler, concurrency=10)
 
     async def stop(self) -> None:
         if self._stop is not None and self._manager is not None:
@@ -158,6 +153,7 @@ class Estate:
             webhook_cert_dir="",
             sync_period=600,
             bootstrap=BootstrapOptions(),
+            baremetal=self.options,
             inventory=InventoryOptions(bind_address=f"127.0.0.1:{self.port}", url=f"https://127.0.0.1:{self.port}"),
             log_format="text",
             verbosity=0,
@@ -228,6 +224,17 @@ class Estate:
 
     async def until(self, probe: Callable[[], Awaitable[object]], what: str, patience: float = 30) -> None:
         await eventually(probe, what, patience)
+
+
+def _hurry(reconciler: Any) -> None:
+    """Let a reconciler look again in the time of simulated hosts."""
+    reconcile = reconciler.reconcile
+
+    async def hurried(request: Request) -> Result:
+        result: Result = await reconcile(request)
+        return Result(result.requeue_after * PACE)
+
+    reconciler.reconcile = hurried
 
 
 def condition(found: Manifest, type_: str) -> Manifest:
