@@ -65,7 +65,7 @@ demo: install
 bench: install-dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
-	$(DEV)/python tests/bench/agent.py
+	$(BIN)/python tests/bench/agent.py
 	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
 	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/runtime.py && $(DEV)/python tests/bench/bootstrap.py && \
 	  $(DEV)/python tests/bench/machines.py && \

@@ -58,6 +58,9 @@ class AgentMachine:
         tree.make_dirs(path.rpartition("/")[0], 0o700)
         tree.write(path, content, 0o600, keep_mode=False)
 
+    def flush(self) -> None:
+        """What a simulated machine has written is on its disk."""
+
     def free_bytes(self, path: str) -> int | None:
         machine = self.host.machine
         return machine.free_bytes() if machine.tree.exists(path) else None
