@@ -182,9 +182,9 @@ async def test_output_is_kept_as_far_as_there_is_room(site: Site) -> None:
 
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "no JSON": (b'{"instructions": [', "the plan cannot be read"),
-    "a list": (b"[]", "the plan cannot be read"),
-    "no text": (b"\xff\xfe", "the plan cannot be read"),
+    "no JSON": (b'{"instructions": [', "the plan is not JSON"),
+    "a list": (b"[]", "is to be a JSON object, and is a list"),
+    "no text": (b"\xff\xfe", "the plan is not JSON"),
     "a file outside": (plans.encode(Plan(files=(PlanFile("/etc/../proc/x", b""),))), "is refused"),
     "an image": (plans.encode(Plan(instructions=(Instruction("pull", image="registry.example/tool:1"),))), "agents pull no images"),
     "no such program": (plans.encode(Plan(instructions=(Instruction("x", "no-such-program"),))), '"no-such-program" is not on this host'),

@@ -207,7 +207,7 @@ class Session:
 
     def _between(self, secret: PlanSecret) -> float | None:
         """What is done while there is no plan to run: periodic instructions, probes and facts, as far as they are due."""
-        duties: list[float | None] = [self._facts(secret)]
+        duties: list[float | None] = [] if decision.interruption(secret) else [self._facts(secret)]
         plan = self._applied_plan(secret)
         if plan is not None:
             duties += [self._periodic(secret, plan), self._probes(secret, plan)]
