@@ -61,6 +61,8 @@ class World:
 
     async def __aenter__(self) -> World:
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        # The parser is imported when it is first used, and must not be by two threads at once.
+        goyaml.load("{}", "nothing")
         return self
 
     async def __aexit__(self, *exception: object) -> None:

@@ -13,6 +13,7 @@ from support.waiting import eventually
 
 from slipway.api.cluster import kinds
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SEED_IMAGE, SERVICE_ACCOUNT
+from slipway.api.elemental.protocol import Frame
 from slipway.credentials.tpm.software import SoftwareTPM
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.inventory.options import InventoryOptions
@@ -71,7 +72,7 @@ async def _life(management: Management, serving: RegistrationServer, tpm: Softwa
     url = (await management.registration())["status"]["registrationURL"]
     host = Host(url, serving, tpm)
     name = (await host.register())["elemental"]["system-agent"]["secret-name"]
-    await host.register({}, update=True)
+    await host.register({Frame.ANNOTATIONS: {"elemental.cattle.io/registration-ip": "10.0.0.5"}}, update=True)
     await management.apply(name)
     await management.told(name, "Ready", "PlanSuccessfullyApplied")
     seed = {"metadata": {"name": "boot", "namespace": SPACE}, "spec": {"registrationRef": {"name": "all"}, "retriggerBuild": True}}
