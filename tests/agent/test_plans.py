@@ -214,3 +214,14 @@ async def test_a_journal_that_cannot_be_read_is_put_aside(site: Site) -> None:
     async with site.agent():
         await site.settled("applied")
     assert (site.root / f"{paths.JOURNAL}.unreadable".removeprefix("/")).exists()
+
+
+async def test_an_outcome_that_finds_no_room_is_told_without_what_was_said(site: Site) -> None:
+    """A Secret has 1 MiB, and its writer may have filled it."""
+    loud = shell("loud", "head -c 60000 /dev/urandom | od -An -c")
+    await site.give(Plan(instructions=(loud,)))
+    await site.edit(plans.wire({"filling": b"x" * (1024 * 1024 - 2500)}))
+    async with site.agent():
+        state = await site.settled("applied")
+    assert state.output == {}
+    assert any("is left out" in line for line in site.said)

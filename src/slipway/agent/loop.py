@@ -169,6 +169,9 @@ class Session:
             written = self._write(lambda secret: report.outcome(secret, journal))
             if written is None:
                 written = self._write(lambda secret: report.outcome(secret, journal, with_output=False))
+            if written is None:
+                self._keep(journal)
+                return False
         except (UnauthorizedError, UntrustedError):
             self._keep(journal)
             raise
