@@ -58,7 +58,7 @@ async def test_the_inventory_does_all_its_work_under_its_role_and_needs_all_of_i
         task = asyncio.create_task(manager.run(stop))
         try:
             await eventually(lambda: task.done() or not serving.ready(), "hosts can register")
-            await _life(Management(server, client), serving, tpm)
+            await _life(Management(server.connection(), client), serving, tpm)
         finally:
             stop.set()
             await asyncio.wait_for(task, 30)
