@@ -119,9 +119,9 @@ def _build_control_plane(manager: Manager, options: FleetOptions, workload: Work
 
 def _declare_inventory(view: View) -> Declared:
     from slipway.api.cluster import kinds
-    from slipway.fleet.inventory import controllers
+    from slipway.fleet.inventory import controllers, webhooks
 
-    return controllers.RULES, (kinds.ELEMENTAL_GROUP,), ()
+    return controllers.RULES, (kinds.ELEMENTAL_GROUP,), webhooks.webhooks()
 
 
 def _build_inventory(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:

@@ -32,6 +32,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
+from slipway.fleet.baremetal.alive import AliveReconciler
 from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
@@ -43,7 +44,7 @@ from slipway.runtime.events import EventRecorder
 from slipway.runtime.objects import Request, Result
 
 Manifest = dict[str, Any]
-Reconciler = BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler
+Reconciler = BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler | AliveReconciler
 
 NS = "metal"
 VERSION = "v1.34.5"
@@ -96,6 +97,7 @@ class Estate:
         self.now = datetime.now(UTC).replace(microsecond=0)
         self.options = BaremetalOptions()
         self.enqueued: list[Request] = []
+        self.seen: set[tuple[str, str, str, str]] = set()
         self._processes: list[tuple[AsyncClient, Cache, WorkloadClusters, EventRecorder]] = []
         self._current: dict[type, Reconciler] = {}
         self.process()
@@ -128,6 +130,7 @@ class Estate:
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
         self.pools = MachineInventoryPoolReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
+        self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
 
     def later(self, **how_much: float) -> None:
         self.now += timedelta(**how_much)
@@ -303,7 +306,15 @@ class Estate:
         for _ in range(times):
             await self.settle()
             result = await (reconciler or self.machines).reconcile(Request(NS, name))
+            await self._note()
         return result
+
+    async def _note(self) -> None:
+        """Remember every condition that was ever told."""
+        for kind in (BAREMETAL_MACHINE, BAREMETAL_CLUSTER, MACHINE_INVENTORY_POOL):
+            for found in await self.client.list(kind):
+                told = (found.get("status") or {}).get("conditions") or []
+                self.seen |= {(kind.kind, each["type"], each["status"], each["reason"]) for each in told}
 
     async def settle(self, kinds: Sequence[Kind] = KINDS) -> None:
         for kind in kinds:

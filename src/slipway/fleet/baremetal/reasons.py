@@ -312,7 +312,6 @@ REASONS = (
         "Goes on when it does.",
         "Look whether the control plane's endpoint is reachable from the manager.",
     ),
-    Reason(_BMM, _CLEANED, "True", names.CLEANED_REASON, "The host is back in its pool."),
     Reason(_BMM, _CLEANED, "False", names.CLEANING_REASON, "The host is being cleaned.", "The machine goes when the host is clean."),
     Reason(
         _BMM,

@@ -11,7 +11,7 @@ from slipway.fleet.baremetal.hosts import QUARANTINE_ANNOTATION, host_of
 from slipway.fleet.baremetal.machine.decision import Step
 from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION, RETRY_ANNOTATION
 from slipway.fleet.baremetal.plan import clean
-from slipway.fleet.contract.conditions import FALSE, TRUE
+from slipway.fleet.contract.conditions import FALSE
 from slipway.runtime import finalizers
 from slipway.runtime.objects import timestamp
 
@@ -121,7 +121,6 @@ class Removal:
         self._let_go(run)
 
     def _let_go(self, run: Run) -> None:
-        run.tell(names.HOST_CLEANED_CONDITION, TRUE, names.CLEANED_REASON)
         finalizers.remove(run.manifest, names.BAREMETAL_MACHINE_FINALIZER)
 
     async def _state(self, run: Run, state: str) -> None:

@@ -110,11 +110,12 @@ def host_labels(given: Mapping[str, str], present: Mapping[str, str]) -> dict[st
 
 
 def host_annotations(given: Mapping[str, str]) -> dict[str, str]:
-    """Of the annotations that a host brings those in which it speaks of itself."""
+    """Of the annotations that a host brings those in which it speaks of itself; elemental-register sends their names without the prefix."""
     told = {names.REGISTRATION_IP_ANNOTATION, names.REGISTRATION_VERSION_ANNOTATION}
+    whole = {key if "/" in key else f"{names.GROUP_PREFIX}/{key}": value for key, value in given.items()}
     found = {
         key: value[:_LONGEST_ANNOTATION]
-        for key, value in given.items()
+        for key, value in whole.items()
         if (key in told or key.startswith(names.OS_ANNOTATION_PREFIX)) and not key_problems(key)
     }
     return dict(list(found.items())[:_MOST])
