@@ -21,7 +21,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cryptography.hazmat.primitives.asymmetric import rsa
-from fleet.inventory.management import SPACE, Host, Management
+from fleet.inventory.management import SPACE, Elsewhere, Host, Management
 from support.ports import free_port
 from support.waiting import eventually, eventually_blocking
 
@@ -91,7 +91,7 @@ async def _measure(config: Path, server: int, tpms: list[SoftwareTPM], few: int)
         "--metrics-bind-address=0",
     ]
     flags += [f"--registration-bind-address=127.0.0.1:{port}", f"--registration-url=https://127.0.0.1:{port}"]
-    async with AsyncClient(connection) as client, Management(connection, client) as management:
+    async with AsyncClient(connection) as client, Management(Elsewhere(connection), client) as management:
         with _process("manager", "-m", "slipway", "manager", *flags) as manager:
             registration = await management.registration()
             authorities = await eventually(lambda: _authorities(client), "hosts can register")

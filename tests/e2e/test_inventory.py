@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from e2e.planes import connection_of, management_plane, real_server
 from fleet.inventory import trying
-from fleet.inventory.management import Management
+from fleet.inventory.management import Elsewhere, Management
 
 from slipway.credentials.tpm.software import SoftwareTPM
 from slipway.fleet.inventory.seed import content, iso
@@ -30,7 +30,7 @@ def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
 @pytest.mark.asyncio
 async def test_a_host_reads_and_updates_its_own_secret_and_may_do_nothing_else(admin: Connection) -> None:
     tpm = SoftwareTPM.of_keys(*(rsa.generate_private_key(65537, 2048) for _ in range(2)))
-    async with AsyncClient(admin) as client, Management(admin, client) as management:
+    async with AsyncClient(admin) as client, Management(Elsewhere(admin), client) as management:
         assert await trying.attempted(management, tpm) > 300
 
 

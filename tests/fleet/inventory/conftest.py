@@ -16,7 +16,7 @@ from slipway.kube.aio import AsyncClient
 
 @pytest_asyncio.fixture
 async def management() -> AsyncIterator[Management]:
-    async with EmbeddedServer() as server, AsyncClient(server.connection()) as client, Management(server.connection(), client) as made:
+    async with EmbeddedServer() as server, AsyncClient(server.connection()) as client, Management(server, client) as made:
         yield made
 
 

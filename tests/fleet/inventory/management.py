@@ -7,7 +7,7 @@ import ssl
 from base64 import b64decode
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 from support.ports import free_port
@@ -64,11 +64,24 @@ def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: 
     )
 
 
+class Server(Protocol):
+    """An API server: the embedded one, or one that runs elsewhere."""
+
+    def connection(self) -> Connection: ...
+
+
+class Elsewhere(NamedTuple):
+    at: Connection
+
+    def connection(self) -> Connection:
+        return self.at
+
+
 class Management:
     """An API server with the kinds of Elemental and, once started, a manager of the inventory."""
 
-    def __init__(self, connection: Connection, client: AsyncClient) -> None:
-        self.connection, self.client = connection, client
+    def __init__(self, server: Server, client: AsyncClient) -> None:
+        self.server, self.client = server, client
         self.port = free_port()
         self._stack = AsyncExitStack()
 
@@ -91,7 +104,7 @@ class Management:
 
     async def start(self, connection: Connection | None = None) -> RegistrationServer:
         """Run a manager; the registration's server of it."""
-        manager = build(connection or self.connection, settings(self.port))
+        manager = build(connection or self.server.connection(), settings(self.port))
         stop = asyncio.Event()
         task = asyncio.create_task(manager.run(stop))
 
