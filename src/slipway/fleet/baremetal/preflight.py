@@ -109,11 +109,12 @@ def failed(table: Iterable[Row]) -> int:
 def _managers(found: Survey) -> Row:
     """A manager that leads renews its Lease all the time."""
     check = "management controllers are ready"
-    if not any(each.lease for each in found.leases):
-        return Row(check, UNKNOWN, "no manager holds a Lease: they run without an election, or not at all; look at them")
-    missing = [f"{each.controllers} ({each.place})" for each in found.leases if not _is_held(each.lease, found.now)]
-    if missing:
-        return Row(check, FAILED, f"nobody works as {', '.join(missing)}: start the manager, and wait until it is ready")
+    idle = [f"{each.controllers} ({each.place})" for each in found.leases if each.lease and not _is_held(each.lease, found.now)]
+    if idle:
+        return Row(check, FAILED, f"nobody works as {', '.join(idle)}: start the manager, and wait until it is ready")
+    silent = [each.controllers for each in found.leases if not each.lease]
+    if silent:
+        return Row(check, UNKNOWN, f"{', '.join(silent)}: without a Lease, they run without an election or not at all; look at them")
     return Row(check, OK, ", ".join(each.controllers for each in found.leases))
 
 
@@ -231,7 +232,7 @@ def _registry_reached(found: Survey, hosts: Mapping[str, MachineInventory | None
     ]
     if broken:
         return Row(check, FAILED, f"not from {_listed(broken)}")
-    silent = [name for name in hosts if (report := reports.get(name)) is None or (address and report.address != address)]
+    silent = [name for name in hosts if (report := reports.get(name)) is None or (address and _bare(report.address) != address)]
     if silent or not hosts:
         return Row(check, UNKNOWN, f"not reported by {_listed(silent)}" if silent else "the cluster's pools have no hosts")
     return Row(check, OK, f"{len(hosts)} hosts reach {address}")
@@ -337,7 +338,12 @@ def _members(found: Survey, pools: Mapping[str, Manifest]) -> dict[str, MachineI
 
 def _registry(found: Survey) -> str:
     annotations = (found.cluster.get("metadata") or {}).get("annotations") or {}
-    return str(annotations.get(names.REGISTRY_ADDRESS_ANNOTATION) or found.platform_registry)
+    return _bare(str(annotations.get(names.REGISTRY_ADDRESS_ANNOTATION) or found.platform_registry))
+
+
+def _bare(address: str) -> str:
+    """An address as image references have it."""
+    return address.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
 
 
 def _name(content: Manifest) -> str:
