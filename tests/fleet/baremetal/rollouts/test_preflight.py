@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fleet.baremetal.test_guards import IMAGE, plane, workers
+from fleet.baremetal.rolling import IMAGE, plane, workers
 
-from slipway.fleet.baremetal.preflight import HeldLease, Row, Survey, failed, iso_reference, rows
+from slipway.fleet.baremetal.rollouts.preflight import HeldLease, Row, Survey, failed, iso_reference, rows
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 REGISTRY = "registry.example.com"

@@ -1,4 +1,4 @@
-"""The prerequisites of an upgrade on bare metal, one row each: a pure function of what was read (:mod:`slipway.fleet.baremetal.survey`).
+"""The prerequisites of an upgrade on bare metal, one row each: a pure function of what :mod:`.survey` has read.
 
 What cannot be checked from here says so: it is neither met nor failed, and somebody has to look.
 """
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.api.elemental.inventory import MachineInventory
-from slipway.fleet.baremetal import catalog, guards
+from slipway.fleet.baremetal import catalog
+from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.admission import stored, with_prefix
 from slipway.fleet.contract.conditions import moment
 
