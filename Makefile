@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
+.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -53,6 +53,10 @@ lint: install-dev
 	$(DEV)/mypy
 	$(DEV)/lint-imports
 
+# The parts of the Helm chart that follow from the code.
+chart: install
+	$(BIN)/python tools/chart.py
+
 demo: install
 	@$(BIN)/python demo/run.py
 
@@ -61,6 +65,7 @@ demo: install
 bench: install-dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
+	$(BIN)/python tests/bench/agent.py
 	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
 	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/runtime.py && $(DEV)/python tests/bench/bootstrap.py && \
 	  $(DEV)/python tests/bench/machines.py && \

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import threading
 import time
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 _ETH_P_ALL, _ETH_P_ARP = 3, b"\x08\x06"
@@ -56,7 +57,7 @@ class Owners:
     def silence(self, since: float) -> float:
         """The longest time without an answer from a moment on."""
         times = [since, *(heard.at for heard in self.heard if heard.at > since), time.monotonic()]
-        return max(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+        return max(later - earlier for earlier, later in pairwise(times))
 
     def announced(self, mac: str, since: float) -> bool:
         """Whether a host said without being asked that the address is its."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2e.baremetal import NAME, NAMESPACE, Baremetal, Shape, Sniffer, Watchman, baremetal, condition
+from e2e.baremetal import NAME, Baremetal, Shape, Sniffer, Watchman, baremetal, condition
 from e2e.nodes import real_hosts
 
 pytestmark = real_hosts
@@ -121,4 +121,3 @@ def roll(fleet: Baremetal, old: str, new: str) -> None:
     assert watchman.longest < 15
     plane = fleet.object("kubeadmcontrolplane", f"{NAME}-control-plane")
     assert condition(plane, "Available") == "True"
-    assert plane["metadata"]["namespace"] == NAMESPACE

@@ -158,7 +158,9 @@ async def test_the_agent_registers_a_host_by_the_tpm_that_it_has() -> None:
             found = await client.list(MACHINE_INVENTORY, SPACE)
             # The second time it is known.
             assert [each["spec"]["tpmHash"] for each in found] == [name]
-            assert found[0]["metadata"]["annotations"]["elemental.cattle.io/auth"] == "tpm"
+            annotations = found[0]["metadata"]["annotations"]
+            assert annotations["elemental.cattle.io/auth"] == "tpm"
+            assert annotations["elemental.cattle.io/registration-ip"] == "127.0.0.1"
             told = json.loads((root / paths.CONNECTION.lstrip("/")).read_text())
             assert told["secretName"] == found[0]["metadata"]["name"]
             # Nothing of the identity is on the disk: it is the TPM's.

@@ -65,6 +65,9 @@ class Plane:
         began = time.monotonic()
         yield before
         after = self.wait_for_holder(seconds + 30, other_than=before)
+        # Whoever has it now has it alone: an answer more or less would not show that.
+        settled = time.monotonic()
+        eventually_blocking(lambda: time.monotonic() - settled > 2, pause=0.1)
         gap = self.owners.silence(began)
         told("moved", f"{before} to {after}")
         told("seconds without an owner", round(gap, 2))

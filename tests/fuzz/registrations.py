@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from slipway.api.elemental import placeholders, protocol, smbios
+from slipway.api.elemental import placeholders, protocol, smbios, systemdata
 from slipway.api.elemental.placeholders import TemplateError
 from slipway.api.elemental.protocol import ProtocolError, TpmAuthorization
 from slipway.api.elemental.smbios import SmbiosError
@@ -51,6 +51,9 @@ def seeds() -> tuple[bytes, ...]:
         b"K" + parts,
         b"P" + host["EK"].encode(),
         b'F\x02{"System Information":{"UUID":"069a9e4c-2eec-11b2-a85c-e9c6a8e86998"}}',
+        b'F\x0b{"System Data":{"Network":{"Number Interfaces":"1","eth0":{"Name":"eth0","MacAddress":"02:00:00:00:00:01"}}}}',
+        b'F\x0b{"Network":{"TotalNICs":"1","NICs":' + b'{"a":' * 400 + b"1" + b"}" * 400 + b'},"Storage":{"Disks":{"sda":{"Size":"1"}}}}',
+        b'F\x06{"cpu":{"processors":[{"model":"m"}]},"block":{"disks":[{"name":"sda","removable":true}]}}',
         b'F\x09{"registration-ip":"192.0.2.7"}',
         b"F\x05\x0d",
         b"F\x08message: no\n",
@@ -106,6 +109,7 @@ def _frame(message: bytes) -> None:
 
 
 def _named(values: dict[str, Any]) -> None:
+    values = systemdata.completed({**systemdata.from_ghw(values), **values})
     name = placeholders.machine_name("${System Information/UUID}", values)
     assert 0 < len(name) <= 58
     labels = placeholders.fill_labels(_TEMPLATES, values, {})

@@ -134,3 +134,9 @@ def test_the_kernel_knows_the_loopback_addresses() -> None:
 def test_an_interface_that_is_not_there_is_an_error() -> None:
     with pytest.raises(OSError, match="no interface with this name"):
         RealHost().addresses("no-such-if")
+
+
+def test_an_address_that_an_interface_does_not_have_cannot_be_taken_away() -> None:
+    # Not root: it may not.  Root: there is none.
+    with pytest.raises(OSError, match=r"Operation not permitted|Cannot assign requested address"):
+        netlink.remove_address("lo", "192.0.2.100", 32)

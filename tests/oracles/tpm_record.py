@@ -22,6 +22,7 @@ from support import tpms
 from support.swtpm import software_device
 
 from slipway.credentials.tpm import attestation
+from slipway.credentials.tpm.device import TPMDevice
 from slipway.credentials.tpm.software import SoftwareTPM
 from slipway.lab.programs.cache import cache_root
 
@@ -58,6 +59,9 @@ def judged(program: Path) -> list[dict[str, Any]]:
 def registered(program: Path) -> dict[str, Any]:
     """A host by go-attestation, and what its TPM says to challenges of ours."""
     with tempfile.TemporaryDirectory() as folder, software_device(Path(folder), "startup-clear") as path:
+        # Before go-attestation leaves its keys in the TPM.
+        with TPMDevice(path) as device:
+            ours = attestation.verify(device.endorsement_pem, device.attestation_key()).hash
         host = subprocess.Popen([str(program), "host", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert host.stdin is not None
         assert host.stdout is not None
@@ -70,6 +74,7 @@ def registered(program: Path) -> dict[str, Any]:
             "about another attestation key": attestation.challenge(key, foreign.attestation_key(), secret),
             "for another endorsement key": attestation.challenge(attestation.read_endorsement(foreign.endorsement_pem), row["AK"], secret),
         }
+        row["ours"] = ours
         row["challenges"] = []
         for name, (credential, seed) in challenges.items():
             blobs = {"Credential": b64encode(credential).decode(), "Secret": b64encode(seed).decode()}

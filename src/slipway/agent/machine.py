@@ -68,6 +68,9 @@ class Machine(Protocol):
     def keep(self, path: str, content: bytes) -> None:
         """Write a file, mode 0600, so that it outlives a power cut: the old content or the new, never a part."""
 
+    def flush(self) -> None:
+        """Have everything that was written so far outlive a power cut."""
+
     def free_bytes(self, path: str) -> int | None:
         """What may still be written under a path; None where there is no such path."""
 
@@ -111,6 +114,9 @@ class RealMachine:
             os.fsync(opened)
         finally:
             os.close(opened)
+
+    def flush(self) -> None:
+        os.sync()
 
     def free_bytes(self, path: str) -> int | None:
         try:

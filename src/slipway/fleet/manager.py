@@ -66,18 +66,18 @@ def build(connection: Connection, settings: Settings) -> Manager:
         ),
     )
     inventory = settings.inventory.at(home)
-    options = registry.FleetOptions(settings.bootstrap, inventory)
+    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal)
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
         where = lease._replace(namespace=settings.own_namespace or lease.namespace)
         manager.add(reconciler, concurrency=settings.concurrency, lease=where)
     if settings.webhook_port:
-        manager.add_webhooks(webhook_server(manager, settings, home))
+        manager.add_webhooks(webhook_server(manager, settings, options, home))
     if registry.INVENTORY in settings.controllers and parse_address(inventory.bind_address, hosts.FLAG) is not None:
         manager.add_webhooks(registration_server(manager, connection, inventory, home))
     return manager
 
 
-def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookServer:
+def webhook_server(manager: Manager, settings: Settings, options: registry.FleetOptions, home: str) -> WebhookServer:
     """The webhooks of the controllers, with certificates of the manager's own unless a folder has them."""
     from slipway.api.cluster.conversion import convert
     from slipway.fleet.contract.references import lookup_in
@@ -90,7 +90,7 @@ def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookSe
         service = f"{manifests.WEBHOOK_SERVICE}.{home}.svc"
         store = CertificateStore(manager.client, home, manifests.WEBHOOK_SECRET, targets, names=[service])
         server = WebhookServer(Certified(store), port=settings.webhook_port)
-    server.add(*registry.webhooks(settings.controllers, manager))
+    server.add(*registry.webhooks(settings.controllers, manager, options))
     # Only kinds of those controllers refer to others.
     server.add_conversion(partial(convert, lookup=lookup_in(manager)) if declared.works_with_providers else convert)
     return server

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.inventory.options import InventoryOptions
 
 if TYPE_CHECKING:
@@ -28,5 +29,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sync_period: float
     bootstrap: BootstrapOptions
     inventory: InventoryOptions = InventoryOptions()
+    baremetal: BaremetalOptions = BaremetalOptions()
     log_format: str
     verbosity: int

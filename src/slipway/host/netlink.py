@@ -1,4 +1,4 @@
-"""The addresses of a network interface, asked of the kernel over AF_NETLINK with nothing but the standard library."""
+"""The addresses of a network interface, asked of the kernel and taken away over AF_NETLINK with nothing but the standard library."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NLMSG_ERROR, _NLMSG_DONE, _RTM_NEWADDR, _RTM_GETADDR = 2, 3, 20, 22
+_NLMSG_ERROR, _NLMSG_DONE, _RTM_NEWADDR, _RTM_DELADDR, _RTM_GETADDR = 2, 3, 20, 21, 22
 _REQUEST_DUMP = 0x1 | 0x300
+_REQUEST_ACK = 0x1 | 0x4
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1
 
@@ -45,6 +46,19 @@ def networks(interface: str) -> list[str]:
             if packed is not None:
                 found.append(f"{socket.inet_ntop(family, packed)}/{length}")
     return found
+
+
+def remove_address(interface: str, address: str, prefix: int) -> None:
+    """Take an IPv4 address away from an interface.  OSError: it does not have it, or we may not."""
+    attribute = _ATTRIBUTE.pack(_ATTRIBUTE.size + 4, _IFA_LOCAL) + socket.inet_aton(address)
+    body = _ADDRESS.pack(socket.AF_INET, prefix, 0, 0, socket.if_nametoindex(interface)) + attribute
+    with closing(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)) as channel:
+        channel.bind((0, 0))
+        channel.send(_HEADER.pack(_HEADER.size + len(body), _RTM_DELADDR, _REQUEST_ACK, 1, 0) + body)
+        for kind, content in _messages(channel.recv(1 << 16)):
+            # An error of number 0 is the acknowledgement.
+            if kind == _NLMSG_ERROR and (number := -struct.unpack_from("=i", content)[0]):
+                raise OSError(number, os.strerror(number))
 
 
 def _is_up(interface: str) -> bool:

@@ -25,7 +25,7 @@ from slipway.embedded.server import EmbeddedServer
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--controllers=foo"], '"foo" is not a controller: --controllers takes bootstrap, machines, controlplane, '),
+        (["--controllers=foo"], "--controllers takes bootstrap, machines, controlplane, inventory, baremetal, all, comma-separated"),
         (["--controllers="], "no controller is named"),
         (["--concurrency=0"], "0 for --concurrency is not a number from 1 to 1000"),
         (["--webhook-port=65536"], "65536 for --webhook-port is not a number from 0 to 65535"),

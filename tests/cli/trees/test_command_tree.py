@@ -58,7 +58,10 @@ _HIDDEN_FLAGS = {
     "add-dir-header": "of the logger of 1.33; without effect",
     "skip-headers": "of the logger of 1.33; without effect",
 }
-_HIDDEN_COMMANDS = {"alpha": "has no sub-commands in any of these releases"}
+_HIDDEN_COMMANDS = {
+    "alive": "the side car of keepalived, which only its Pod runs",
+    "alpha": "has no sub-commands in any of these releases",
+}
 _MISSING = {"join phase control-plane-join etcd": "deprecated in 1.33 and 1.34, does nothing there: etcd-join does it"}
 
 

@@ -68,6 +68,10 @@ def test_a_host_by_go_attestation_on_swtpm_is_taken_and_named_as_it_names_itself
     assert attestation.verify(HOST["EK"].encode(), HOST["AK"]).hash == HOST["Hash"]
 
 
+def test_our_device_client_found_the_same_endorsement_key_in_that_tpm() -> None:
+    assert HOST["ours"] == HOST["Hash"]
+
+
 @pytest.mark.parametrize("row", HOST["challenges"], ids=lambda row: str(row["name"]))
 def test_that_host_answered_our_challenge_and_no_other(row: dict[str, Any]) -> None:
     assert (row.get("Answer") == row["secret"]) is (row["name"] == "ours")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import pytest_asyncio
-from fleet.world import MakeWorld, World, lean_crd
+from fleet.world import World, lean_crd, preserving_crd
 from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure import names
@@ -21,6 +21,7 @@ from slipway.api.cluster.kinds import (
     Kind,
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL
+from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.baremetal.alive import KEPT, RETRY, AliveReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import PatchType
@@ -85,12 +86,15 @@ class Fleet:
 
 
 @pytest_asyncio.fixture
-async def fleet(make_world: MakeWorld) -> AsyncIterator[Fleet]:
-    world = await make_world()
-    await world.install_crds(*map(lean_crd, KINDS))
-    made = Fleet(world)
-    yield made
-    await made.workload.close()
+async def fleet() -> AsyncIterator[Fleet]:
+    async def nobody(world: World) -> NoReturn:
+        raise AssertionError("these tests need no account of their own")
+
+    async with EmbeddedServer() as server, World(server.connection(), "fleet", nobody) as world:
+        await world.install_crds(lean_crd(BAREMETAL_CLUSTER), *(preserving_crd(kind) for kind in (CLUSTER, *KINDS[1:])))
+        made = Fleet(world)
+        yield made
+        await made.workload.close()
 
 
 @pytest.mark.asyncio

@@ -65,6 +65,13 @@ def test_a_host_annotates_what_it_says_of_itself() -> None:
     assert draft.host_annotations(told) == told
 
 
+def test_a_host_leaves_the_prefix_to_the_server_as_elemental_register_does() -> None:
+    assert draft.host_annotations({"registration-ip": "10.0.0.5", "os.id": "debian", "resettable": "true", "auth": "x"}) == {
+        "elemental.cattle.io/registration-ip": "10.0.0.5",
+        "elemental.cattle.io/os.id": "debian",
+    }
+
+
 @pytest.mark.parametrize(
     ("given", "taken"),
     [

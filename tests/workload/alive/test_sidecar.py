@@ -55,8 +55,17 @@ class Host:
 
     def __init__(self, name: str, files: Files, server: Connection | None, fault: str = "") -> None:
         self.has: list[str] = []
+        self.removed: list[tuple[str, str, int]] = []
         connect = None if server is None else (lambda: Client(server))
-        self.side_car = SideCar(name, VALUES, files, addresses=lambda device: self.has, connect=connect, fault_of=lambda path: fault)
+        self.side_car = SideCar(
+            name,
+            VALUES,
+            files,
+            addresses=lambda device: self.has,
+            remove_address=lambda *what: self.removed.append(what),
+            connect=connect,
+            fault_of=lambda path: fault,
+        )
 
 
 async def blocking(function: Callable[[], object]) -> None:
@@ -160,6 +169,20 @@ async def test_who_leaves_ends_keepalived_and_waits_for_the_address_to_go(
     host.has = []
     await leaving
     assert await asyncio.to_thread(holder, server) == ""
+
+
+def test_an_address_that_a_killed_keepalived_left_is_taken_away(files: Files, process: subprocess.Popen[bytes]) -> None:
+    host = Host("host-1", files, None)
+    host.has = ["192.0.2.11", "192.0.2.100"]
+    for _ in range(3):
+        host.side_car.guard()
+    assert host.removed == []
+    process.kill()
+    process.wait()
+    host.side_car.guard()
+    assert host.removed == []
+    host.side_car.guard()
+    assert host.removed == [("eth0", "192.0.2.100", 32)]
 
 
 def test_the_process_of_another_program_gets_no_signal(tmp_path: Path) -> None:

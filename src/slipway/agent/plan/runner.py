@@ -61,6 +61,9 @@ class Runner:
         except (FileError, InstructionError) as error:
             known = _failure(known, str(error), said)
         else:
+            if plan.files or plan.instructions:
+                # A plan is not run again once the journal has its success, so that what it did must not get lost after that.
+                self._machine.flush()
             known = msgspec.structs.replace(known, state="succeeded", failures=0)
         known = msgspec.structs.replace(known, finished=self._now(), output=report.outputs(said), running=None)
         self._journal.save(known)

@@ -74,7 +74,7 @@ class WebSocket:
             # The other side has gone before.
             pass
         finally:
-            # It closes the response, too, whose reader this is; one that is closed already would make it stumble.
+            # Closes the reader, too, which is that of its response.
             self._connection.close()
 
     def _frame(self) -> tuple[bool, int, bytes]:

@@ -215,22 +215,26 @@ _ALL = (
     Flag("registration-url:agent", "string", "Where to register, as https://HOST:PORT/elemental/registration/TOKEN"),
     Flag("token:registration", "string", "Token of the registration, where the address does not end with it"),
     # Those of `manager`.
+    Flag("alive-image", "string", "Image of the static Pod that holds a cluster's virtual address; default: slipway.io/alive"),
     Flag(
         "bootstrap-token-ttl",
         "duration",
         "Life of the bootstrap tokens with which nodes join, renewed while one is awaited",
         default="2h0m0s",
     ),
+    Flag("catalog-namespace", "string", "Namespace of the image catalog; default: that of each BaremetalMachine"),
     Flag("concurrency", "int", "How many objects of a kind are worked on at once", default="10"),
     Flag(
         "controllers",
         "strings",
         "Controllers to run, comma-separated",
         default="[all]",
-        completes=("bootstrap", "machines", "controlplane", "inventory", "all"),
+        completes=("bootstrap", "machines", "controlplane", "inventory", "baremetal", "all"),
     ),
     Flag("health-addr", "string", "Address of /healthz and /readyz, as [HOST]:PORT; 0 for none", default=":9440"),
+    Flag("host-deadline", "duration", "How long a host may take for a plan before that is told as a fault", default="30m0s"),
     Flag("image:manager", "string", "Container image of the manager; default: slipway with this program's version"),
+    Flag("join-deadline", "duration", "How long a host may take to join before that is told as a fault", default="20m0s"),
     Flag(
         "join-version",
         "string",

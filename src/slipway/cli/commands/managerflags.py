@@ -8,9 +8,11 @@ from typing import Any
 
 from slipway.api.machinery.errors import UsageError
 from slipway.cli.argv.values import quote
+from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.settings import Settings
+from slipway.workload.alive import DEFAULT_IMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def settings(call: Invocation) -> Settings:
         sync_period=_seconds(call, "sync-period", 1),
         bootstrap=_bootstrap(call),
         inventory=_inventory(call),
+        baremetal=_baremetal(call),
         log_format=one_of(call, "log-format"),
         verbosity=call.verbosity,
     )
@@ -57,6 +60,15 @@ def _inventory(call: Invocation) -> InventoryOptions:
         bind_address=address(call, "registration-bind-address"),
         url=https_url(call, "registration-url"),
         api_server=https_url(call, "registration-api-server"),
+    )
+
+
+def _baremetal(call: Invocation) -> BaremetalOptions:
+    return BaremetalOptions(
+        catalog_namespace=_matching(call, "catalog-namespace", _NAMESPACE, "the name of a namespace"),
+        join_deadline=timedelta(seconds=call.duration("join-deadline").seconds),
+        host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
+        alive_image=call.text("alive-image") or DEFAULT_IMAGE,
     )
 
 

@@ -155,6 +155,20 @@ async def publish(client: AsyncClient, wanted: Manifest) -> bool:
     return True
 
 
+async def announce(
+    workload: WorkloadClusters, cluster: ClusterFacts, baremetal: BaremetalCluster, known: vip.Peers, machines: list[BaremetalMachine]
+) -> bool:
+    """Tell all hosts of each other; whether that was news.  OperatorError where the workload cluster does not answer.
+
+    Also to be called before a plan makes a control plane of a host: one that the others do not list would become a second master.  Before
+    the first init there is nobody to tell.
+    """
+    if not cluster.control_plane_initialized:
+        return False
+    async with workload.client(cluster.namespace, cluster.name) as client:
+        return await publish(client, vip.config_map_for(baremetal, known, machines))
+
+
 class AliveReconciler:
     name = NAME
     watches = WATCHES
@@ -206,9 +220,8 @@ class AliveReconciler:
             waiting = "The first host gets its peers with its user-data; they are published when its API server answers"
             return UNKNOWN, names.VIP_WAITING_FOR_CONTROL_PLANE_REASON, waiting, DONE
         try:
-            async with self._workload.client(cluster.namespace, cluster.name) as client:
-                if await publish(client, vip.config_map_for(baremetal, known, machines)):
-                    _log.info("published the peers of the virtual address")
+            if await announce(self._workload, cluster, baremetal, known, machines):
+                _log.info("published the peers of the virtual address")
         except ConflictError:
             # Somebody else was faster.  What they wrote is read at the next try.
             raise

@@ -85,7 +85,8 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
                     "command": ["/opt/slipway/bin/slipway", "alive"],
                     "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
                     "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
-                    "securityContext": _capabilities(),
+                    # For an address that a killed keepalived left behind.
+                    "securityContext": _capabilities("NET_ADMIN"),
                     "volumeMounts": [
                         _mount("configuration", CONFIGURATION_FOLDER),
                         _mount("kubernetes", KUBERNETES_FOLDER, read_only=True),
@@ -104,8 +105,7 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
 
 def _capabilities(*kept: str) -> dict[str, Any]:
     """Root without all that it does not need."""
-    added = {"add": list(kept)} if kept else {}
-    return {"allowPrivilegeEscalation": False, "capabilities": {**added, "drop": ["ALL"]}}
+    return {"allowPrivilegeEscalation": False, "capabilities": {"add": list(kept), "drop": ["ALL"]}}
 
 
 def _mount(name: str, path: str, *, read_only: bool = False) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The side car of keepalived: brings it new peers, and keeps the Lease of the address.
+"""The side car of keepalived: brings it new peers, keeps the Lease of the address, and takes away what a killed keepalived left.
 
 It talks to the API server of its own host, since the virtual address is what it serves.  It does so with the host's admin.conf, of which
 it takes the certificates and not the server.  A smaller credential would guard nothing: who is root in a container of this host that has
@@ -41,6 +41,8 @@ _WATCH_SECONDS = 300.0
 _RETRY_SECONDS = 5.0
 _LEAVE_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
+# Others take over three seconds after they last heard of this host: by then an address without a keepalived must be gone.
+_GUARD_SECONDS = 1.0
 _REQUEST_SECONDS = 5.0
 
 
@@ -75,6 +77,7 @@ class SideCar:
         files: Files,
         *,
         addresses: Callable[[str], list[str]] = netlink.addresses,
+        remove_address: Callable[[str, str, int], None] = netlink.remove_address,
         connect: Callable[[], Client] | None = None,
         fault_of: Callable[[Path], str] | None = None,
     ) -> None:
@@ -82,6 +85,8 @@ class SideCar:
         self._known = known
         self._files = files
         self._addresses = addresses
+        self._remove_address = remove_address
+        self._orphaned = False
         self._connect = connect or self._connect_to_this_host
         self._fault_of = fault_of or _fault_of
         self._memory = Memory()
@@ -99,8 +104,12 @@ class SideCar:
         self._say(f"{self._known.vip} on {self._known.interface}, with {', '.join(self._known.peers)}")
         watching = threading.Thread(target=self._watch_for_ever, name="peers", daemon=True)
         watching.start()
-        while not self.stop.wait(lease.PERIOD_SECONDS):
-            self.arbitrate()
+        next_look = 0.0
+        while not self.stop.wait(_GUARD_SECONDS):
+            self.guard()
+            if (now := time.monotonic()) >= next_look:
+                next_look = now + lease.PERIOD_SECONDS
+                self.arbitrate()
         self.leave()
 
     def has_address(self) -> bool:
@@ -108,6 +117,18 @@ class SideCar:
             return self._known.vip in self._addresses(self._known.interface)
         except OSError:
             return False  # the device is gone, and what it had
+
+    def guard(self) -> None:
+        """Take the address away where it has been without a keepalived twice in a row: one that was killed leaves it behind, and the
+        next one may be long in coming, as the kubelet waits ever longer before it starts a container again."""
+        orphaned = self.has_address() and keepalived_process(self._files.process_id) is None
+        if orphaned and self._orphaned:
+            try:
+                self._remove_address(self._known.interface, self._known.vip, 32)
+                self._say(f"keepalived is gone and left {self._known.vip} behind: taken away")
+            except OSError as error:
+                self._say_once("orphan", f"keepalived is gone and left {self._known.vip} behind, which cannot be taken away: {error}")
+        self._orphaned = orphaned
 
     def arbitrate(self) -> None:
         """Look at the Lease once, where that is of interest, and do what follows from it."""

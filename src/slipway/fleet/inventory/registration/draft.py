@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FINGERPRINT_ANNOTATION = "slipway.io/host-fingerprint"
 """A digest of the serial numbers that the host had when it registered: two hosts that came to have one key are told apart by it."""
+EMULATED_TPM = "emulated-tpm"
 _SERIALS = (("System Information", "UUID"), ("System Information", "Serial Number"), ("Base Board Information", "Serial Number"))
 # What firmware has in the place of a number that nobody filled in.
 _UNFILLED = re.compile(
@@ -90,7 +91,7 @@ def update(inventory: Manifest, registration: MachineRegistration, identity: Ide
         **annotations,
         **host_annotations(said.annotations),
         **placeholders.fill_annotations(registration.spec.machine_inventory_annotations, said.values, annotations),
-        names.AUTH_ANNOTATION: identity.auth,
+        names.AUTH_ANNOTATION: _auth(identity, said.annotations),
         **({FINGERPRINT_ANNOTATION: seen} if seen else {}),
     }
     if said.network is not None:
@@ -109,11 +110,12 @@ def host_labels(given: Mapping[str, str], present: Mapping[str, str]) -> dict[st
 
 
 def host_annotations(given: Mapping[str, str]) -> dict[str, str]:
-    """Of the annotations that a host brings those in which it speaks of itself."""
+    """Of the annotations that a host brings those in which it speaks of itself; elemental-register sends their names without the prefix."""
     told = {names.REGISTRATION_IP_ANNOTATION, names.REGISTRATION_VERSION_ANNOTATION}
+    whole = {key if "/" in key else f"{names.GROUP_PREFIX}/{key}": value for key, value in given.items()}
     found = {
         key: value[:_LONGEST_ANNOTATION]
-        for key, value in given.items()
+        for key, value in whole.items()
         if (key in told or key.startswith(names.OS_ANNOTATION_PREFIX)) and not key_problems(key)
     }
     return dict(list(found.items())[:_MOST])
@@ -130,6 +132,12 @@ def other_host(inventory: Manifest, values: Mapping[str, Any]) -> bool:
     known = (inventory["metadata"].get("annotations") or {}).get(FINGERPRINT_ANNOTATION, "")
     seen = fingerprint(values)
     return bool(known and seen and known != seen)
+
+
+def _auth(identity: Identity, annotations: Mapping[str, str]) -> str:
+    """How the host proved who it is; only the host knows that its TPM is one in software."""
+    told = annotations.get(names.AUTH_ANNOTATION)
+    return EMULATED_TPM if identity.auth == names.AUTH_TPM and told == EMULATED_TPM else identity.auth
 
 
 def _serial(values: Mapping[str, Any], structure: str, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.api.elemental import protocol
+from slipway.api.elemental import protocol, systemdata
 from slipway.api.elemental.inventory import ObservedNetwork
 from slipway.api.elemental.placeholders import TemplateError
 from slipway.api.elemental.protocol import Frame, ProtocolError
@@ -27,7 +27,7 @@ MOST_FRAMES = 32
 MOST_BYTES = 2 << 20
 _MOST = {"interfaces": 256, "routes": 1024, "dns_servers": 64, "search_domains": 64}
 _LONGEST = 256
-_VALUES = (Frame.SMBIOS, Frame.SYSTEM_DATA, Frame.SYSTEM_DATA_V2)
+_VALUES = (Frame.SMBIOS, Frame.SYSTEM_DATA_V2)
 
 
 class Reply(NamedTuple):
@@ -101,11 +101,14 @@ class Session:
         if frame > self.version:
             return Refusal(f"{frame.name} is not in version {self.version} of the protocol, which was agreed on")
         if frame is Frame.GET:
+            self.said.values = systemdata.completed(self.said.values)
             return Commit(self._updating)
         if frame is Frame.UPDATE:
             if self.known is None:
                 return Refusal(NOT_FOUND)
             self._updating = True
+        elif frame is Frame.SYSTEM_DATA:
+            self.said.values.update(systemdata.from_ghw(protocol.read_object(frame, payload)))
         elif frame in _VALUES:
             self.said.values.update(protocol.read_object(frame, payload))
         elif frame is Frame.LABELS:

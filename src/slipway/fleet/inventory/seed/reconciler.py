@@ -29,7 +29,7 @@ from slipway.runtime.rbac import READ, rule
 from slipway.runtime.webhook.store import from_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
@@ -102,7 +102,7 @@ WATCHES = (Watch(SEED_IMAGE), Watch(MACHINE_REGISTRATION, of_registration))
 
 
 class SeedImageReconciler:
-    """``home`` is where the certificate of the registration is kept; ``build`` makes an image of files."""
+    """``home`` is where the certificate of the registration is kept."""
 
     name = NAME
     watches = WATCHES
@@ -115,14 +115,12 @@ class SeedImageReconciler:
         server_url: str,
         home: str,
         *,
-        build: Callable[[Mapping[str, bytes]], Awaitable[bytes]] = iso.build,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._cache = cache
         self._server_url = server_url
         self._home = home
-        self._build = build
         self._clock = clock
         cache.add_index(SEED_IMAGE, _BY_REGISTRATION, registrations)
 
@@ -144,9 +142,7 @@ class SeedImageReconciler:
                 self._set(status, names.SEED_IMAGE_NOT_STARTED, names.BUILD_NOT_STARTED_REASON, "The image is made again")
             case Step.WAIT:
                 reference = image.spec.registration_ref
-                why = (
-                    f"Waiting for the MachineRegistration {reference.namespace or request.namespace}/{reference.name} to be there and Ready"
-                )
+                why = f"Waiting for the MachineRegistration {reference.name} of this namespace to be there and Ready"
                 self._set(status, names.SEED_IMAGE_NOT_STARTED, names.BUILD_NOT_STARTED_REASON, why)
             case Step.INITIALIZE:
                 self._initialize(status, image, now)
@@ -195,7 +191,7 @@ class SeedImageReconciler:
         manifest["metadata"] = written["metadata"]
         try:
             files = content.files(configuration.client_config(registration, authorities), image.spec.cloud_config)
-            await storage.store(self._client, manifest, await self._build(files))
+            await storage.store(self._client, manifest, await iso.build(files))
         except OperatorError as error:
             _log.warning("An image could not be made: %s", error.message)
             self._set(status, names.SEED_IMAGE_FAILED, names.BUILD_FAILED_REASON, error.message)
