@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import pytest
 from fleet.baremetal.estate import NS, Estate
@@ -114,7 +115,7 @@ async def test_a_removal_that_is_killed_after_any_write_ends_in_one_clean_host(m
 async def test_a_manager_that_takes_over_goes_on_where_the_last_one_was(metal: Estate) -> None:
     await two_hosts(metal)
     await metal.machine("m")
-    for happens in (lambda: metal.begins("rack-1"), lambda: metal.applies("rack-1"), lambda: metal.joins("rack-1")):
+    for happens in (partial(metal.begins, "rack-1"), partial(metal.applies, "rack-1"), partial(metal.joins, "rack-1")):
         metal.process()
         await metal.reconcile("m")
         await happens()

@@ -43,7 +43,7 @@ _LOOK_AT_QUARANTINE = 60.0
 _SHOWN = 20
 
 RULES = (
-    rule(MACHINE_INVENTORY_POOL, *READ, "patch"),
+    rule(MACHINE_INVENTORY_POOL, *READ),
     rule(MACHINE_INVENTORY_POOL, "patch", subresource="status"),
     rule(MACHINE_INVENTORY, *READ, "patch"),
     rule(CLUSTER, "list", "watch"),
