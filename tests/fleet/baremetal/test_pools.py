@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from fleet.baremetal.estate import NS, Estate
+from fleet.baremetal.estate import NS, REGISTRY, Estate
 from hypothesis import given
 from hypothesis import strategies as st
+from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.fleet.baremetal.hosts import Host, HostOwner
 from slipway.fleet.baremetal.pool import OtherPool, adopted, counters, state_of
 
@@ -151,3 +152,22 @@ async def test_a_host_that_was_given_up_comes_back_once_it_has_been_cleaned(meta
     assert (await status(metal))["available"] == 1
     found = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["annotations"]
     assert "slipway.io/quarantined-by" not in found
+
+
+@pytest.mark.asyncio
+async def test_hosts_of_a_pool_are_told_which_registry_to_try_unless_they_work_on_a_plan(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.host("rack-2")
+    await metal.patch(SECRET, "rack-2", {"data": {"applied-checksum": ""}})
+    await metal.pool("rack-1", "rack-2")
+    await metal.settle()
+    await eventually(metal.cache.informer(SECRET, labels="elemental.cattle.io/managed=true").synced.is_set, "the Secrets are known")
+    await metal.reconcile("pool", metal.pools)
+
+    async def told(host: str) -> str | None:
+        annotations = (await metal.get(SECRET, host))["metadata"].get("annotations") or {}
+        found: str | None = annotations.get("slipway.io/registry-address")
+        return found
+
+    assert (await told("rack-1"), await told("rack-2")) == (REGISTRY, None)
