@@ -22,12 +22,14 @@ from slipway.api.cluster.kinds import (
     CONFIG_MAP,
     KUBEADM_CONTROL_PLANE,
     MACHINE_DEPLOYMENT,
+    MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
     NAMESPACE,
 )
 from slipway.fleet import manifests as made
 from slipway.fleet.baremetal.known import KINDS, Cached
 from slipway.fleet.baremetal.webhooks import webhooks
+from slipway.fleet.inventory import webhooks as inventory
 from slipway.fleet.manifests import Installation
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
@@ -55,9 +57,10 @@ async def guarded(admin: Connection) -> AsyncIterator[AsyncClient]:
     """A client of a server that has our kinds and asks our guards; upstream's own rules are not asked for here."""
     port = free_port()
     async with AsyncClient(admin) as client, AsyncClient(admin) as reading:
-        await client.create(NAMESPACE, {"metadata": {"name": SPACE}})
+        if await client.find(NAMESPACE, SPACE) is None:
+            await client.create(NAMESPACE, {"metadata": {"name": SPACE}})
         cache = Cache(reading)
-        hooks = webhooks(Cached(cache))
+        hooks = [*webhooks(Cached(cache)), *inventory.webhooks()]
         definitions = crds.crds()
         installation = Installation(
             rules=[],
@@ -152,3 +155,15 @@ async def test_the_servers_answers_are_the_guards(admin: Connection) -> None:
         await client.create(OLD_PLANE, named("cp", {**spec, "rolloutStrategy": {"rollingUpdate": {"maxSurge": 0}}}))
         with pytest.raises(ApiError, match="one minor version at a time"):
             await client.patch(OLD_PLANE, "cp", SPACE, {"spec": {"version": "v1.36.0"}}, type=PATCH)
+
+
+async def test_an_inventory_is_asked_about_where_there_is_something_to_ask(admin: Connection) -> None:
+    async with guarded(admin) as client:
+        with pytest.raises(ApiError, match="data volumes that outlive a reprovisioning are not managed here"):
+            await client.create(MACHINE_INVENTORY, named("h", {"storage": {"volumes": [{"name": "data"}]}}))
+        await client.create(MACHINE_INVENTORY, {"metadata": {"name": "bare", "namespace": SPACE}})
+        await client.create(MACHINE_INVENTORY, named("h", {"tpmHash": "a"}))
+        annotated = {"metadata": {"annotations": {"baremetal.alauda.io/allocation-state": "Available"}}}
+        await client.patch(MACHINE_INVENTORY, "h", SPACE, annotated, type=PATCH)
+        with pytest.raises(ApiError, match="is by what the host is known"):
+            await client.patch(MACHINE_INVENTORY, "h", SPACE, {"spec": {"tpmHash": "b"}}, type=PATCH)
