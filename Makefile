@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
+.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -33,7 +33,7 @@ endef
 test: install-dev
 	$(DEV)/pytest -n auto
 
-# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap and, while the cache is cold, Go; about an hour with all four
+# Real hosts, real kubelets: needs root, systemd-nspawn, debootstrap, swtpm and, while the cache is cold, Go; about an hour with all four
 # versions in the cache.  `make e2e ARGS="-k killed -rA"` runs a part of it and shows its tables.
 e2e: install-dev
 	SLIPWAY_E2E=1 $(DEV)/pytest tests/e2e tests/conformance -p no:xdist $(ARGS)
@@ -53,6 +53,10 @@ lint: install-dev
 	$(DEV)/mypy
 	$(DEV)/lint-imports
 
+# The parts of the Helm chart that follow from the code.
+chart: install
+	$(BIN)/python tools/chart.py
+
 demo: install
 	@$(BIN)/python demo/run.py
 
@@ -61,6 +65,7 @@ demo: install
 bench: install-dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/bench/node.py
+	$(BIN)/python tests/bench/agent.py
 	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
 	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/runtime.py && $(DEV)/python tests/bench/bootstrap.py && \
 	  $(DEV)/python tests/bench/machines.py && \
@@ -105,7 +110,7 @@ lock:
 	done
 	rm -rf .lock-venv
 
-# What the real programs do, recorded for the tests: needs root and Go, and builds four kubeadms when the cache has none.
+# What the real programs do, recorded for the tests: needs root, Go and swtpm, and builds four kubeadms when the cache has none.
 golden: install-dev
 	tests/oracles/yaml/record.sh
 	for recorder in tests/oracles/*_record.py tests/oracles/history/record_types.py; do $(DEV)/python $$recorder || exit 1; done

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = "cli|lab|node|fleet|workload|embedded|runtime|host|kube|credentials|api"
+ROOMS = "cli|lab|node|fleet|agent|workload|embedded|runtime|host|kube|credentials|api"
 MENTIONED = sorted(set(re.findall(rf"`((?:{ROOMS})\.[a-z0-9_.]+)`", (ROOT / "docs/architecture.md").read_text())))
 
 

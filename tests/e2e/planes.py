@@ -31,9 +31,9 @@ def programs() -> dict[str, Path]:
     return {name: program.path for name, program in found.items()}
 
 
-def start(folder: Path) -> ManagementPlane:
+def start(folder: Path, address: str | None = None) -> ManagementPlane:
     """Start what does not run."""
-    return plane.up(folder, VERSION, programs(), RecordedProgress())
+    return plane.up(folder, VERSION, programs(), RecordedProgress(), address=address)
 
 
 @contextmanager

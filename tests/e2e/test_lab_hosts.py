@@ -25,6 +25,7 @@ from slipway.lab.network import bridge, sysctl
 from slipway.lab.osimage import base as osbase
 from slipway.lab.osimage import image as osimage
 from slipway.lab.record import Lab, port_name
+from slipway.lab.registry import layers
 
 pytestmark = [
     pytest.mark.root,
@@ -50,12 +51,17 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, osima
         folder = store / (f"{number}" * 64)
         (folder / "layer" / "etc").mkdir(parents=True)
         (folder / "layer" / "etc" / "image").write_text(f"{version}\n")
+        (folder / "layer" / "etc" / "slipway-lab-image").write_text(f"KUBERNETES_VERSION={version}\n")
         (folder / "layer").chmod(0o755)
         known = osimage.Description(name=version, digest=f"{number}" * 64, version=version, node_tool="slipway", base=base.name)
         (folder / "image.json").write_bytes(msgspec.json.encode(known))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
-        yield {version: osimage.find(version) for version in (OLD, NEW)}
+        found = {version: osimage.find(version) for version in (OLD, NEW)}
+        for version, image in found.items():
+            layers.share(image.layers[0], version)
+        layers.share(found[NEW].layers[1], "base")
+        yield found
 
 
 @pytest.fixture
@@ -191,27 +197,57 @@ def test_a_reboot_applies_the_staged_image_and_clears_marked_state(root: Path, i
     assert output(lab, "a", "cat", "/etc/image").strip() == OLD
     output(lab, "a", "ls", *state)
 
-    output(
-        lab, "a", "sh", "-c", f"echo registry.example/os:{NEW} > /var/lib/slipway-lab/staged-image; touch /var/lib/slipway-lab/clear-state"
-    )
+    stage(lab, "a", NEW)
+    output(lab, "a", "sh", "-c", "mkdir -p /var/lib/slipway && touch /var/lib/slipway/clear-kubernetes-state")
     assert hosts.list_hosts(lab)[0].staged_image == f"registry.example/os:{NEW}"
     info = hosts.restart(lab, "a", PROGRESS)
     assert (info.version, info.staged_image, info.boots) == (NEW, "", 3)
     assert output(lab, "a", "cat", "/etc/image").strip() == NEW
-    assert output(lab, "a", "ls", "/var/lib/slipway-lab") == ""
+    assert output(lab, "a", "ls", "/var/lib/slipway-lab", "/var/lib/slipway") == "/var/lib/slipway:\n\n/var/lib/slipway-lab:\n"
     for path in (*state, "/usr/of-the-old-system"):
         assert hosts.capture(lab, "a", ["ls", path]).code == 2
     output(lab, "a", "ls", "/etc/kept")
 
 
-def test_a_staged_image_that_is_not_there_changes_nothing_and_is_told(root: Path, images: dict[str, osimage.OSImage]) -> None:
+def stage(lab: Lab, host: str, layer: str) -> None:
+    """What ``elemental upgrade`` writes when an image is whole."""
+    text = json.dumps({"reference": f"registry.example/os:{layer}", "digest": f"sha256:{layer}", "layers": ["base", layer]})
+    output(lab, host, "sh", "-c", "cat > /var/lib/slipway-lab/staged.json", stdin=text)
+
+
+def test_a_staged_image_that_is_gone_leaves_the_old_one_and_is_told(root: Path, images: dict[str, osimage.OSImage]) -> None:
     lab = lab_with(root, "one", images[OLD], "a")
-    folder = "/var/lib/slipway-lab"
-    output(lab, "a", "sh", "-c", f"echo v9.9.9 > {folder}/staged-image; touch {folder}/clear-state /var/lib/etcd/x; systemctl reboot")
+    stage(lab, "a", "v9.9.9")
+    output(lab, "a", "sh", "-c", "touch /var/lib/etcd/x; systemctl reboot")
     info = hosts.wait_running(lab, "a", after_boot=1)
     assert info.version == OLD
-    assert "v9.9.9" in info.message
+    assert "registry.example/os:v9.9.9 was not applied" in info.message
     output(lab, "a", "ls", "/var/lib/etcd/x")
+
+
+def test_an_image_that_does_not_boot_gives_way_to_the_one_before(root: Path, images: dict[str, osimage.OSImage]) -> None:
+    lab = lab_with(root, "one", images[OLD], "a")
+    stage(lab, "a", "broken")
+    broken = lab.host_folder("a").exchange / "layers" / "broken" / "usr" / "lib" / "systemd"
+    broken.mkdir(parents=True)
+    (broken / "systemd").write_text("#!/bin/sh\nexit 1\n")
+    (broken / "systemd").chmod(0o755)
+    info = hosts.restart(lab, "a", PROGRESS)
+    assert info.version == OLD
+    assert "the image sha256:broken did not boot" in info.message
+    assert output(lab, "a", "cat", "/etc/image").strip() == OLD
+    # The next image is tried as the first one was.
+    stage(lab, "a", NEW)
+    assert hosts.restart(lab, "a", PROGRESS).version == NEW
+    assert lab.host("a").fallback is None
+
+
+def test_a_host_keeps_the_name_that_it_was_given_later(root: Path, images: dict[str, osimage.OSImage]) -> None:
+    lab = lab_with(root, "one", images[OLD], "a")
+    output(lab, "a", "hostnamectl", "set-hostname", "node-7")
+    hosts.power_off(lab, "a")
+    hosts.start(lab, "a", PROGRESS)
+    assert output(lab, "a", "hostname").strip() == "node-7"
 
 
 def test_a_link_that_is_cut_stays_cut_through_a_reboot_until_it_is_restored(root: Path, images: dict[str, osimage.OSImage]) -> None:

@@ -169,10 +169,15 @@ async def test_clusterctl_moves_a_cluster_to_another_management_plane_and_back(m
     """Nothing is replaced on the way, and whoever has the cluster rolls it."""
     (tmp_path / "other").mkdir()
     with plane(tmp_path / "other") as other:
+        managers = []
         for each in (management, other):
-            install_without_webhooks(each)
-        managers = {each: each.start_slipway("--controllers=all", "--webhook-port=0") for each in (management, other)}
+            port = free_port()
+            install(each, port)
+            managers.append(each.start_slipway("--controllers=all", f"--webhook-port={port}"))
+            managers[-1].await_health()
         async with management.life() as here, other.life(workload=management) as there:
+            for life in (here, there):
+                await webhooks_are_asked(life)
             await here.begin()
             await here.at_rest("the cluster is made", here.all_at(FIRST, 3, 2))
             made = await _machines_and_owners(here)
@@ -189,8 +194,8 @@ async def test_clusterctl_moves_a_cluster_to_another_management_plane_and_back(m
             assert await there.machines() == []
             await here.at_rest("the first manager has it again", here.all_at(SECOND, 3, 2, workers_at=FIRST))
             assert await _machines_and_owners(here) == rolled
-            await nothing_doubled(here)
-        assert [running.process.poll() for running in managers.values()] == [None, None]
+            await nothing_doubled(here, 5)
+        assert [running.process.poll() for running in managers] == [None, None]
 
 
 def _move(source: Plane, target: Plane) -> None:
@@ -236,7 +241,7 @@ async def test_an_api_server_that_restarts_during_a_rollout_does_not_stop_it(man
             await eventually(partial(at, count), f"{count} of the new machines are there", 120)
             await asyncio.to_thread(management.restart)
         await one.at_rest("every machine is replaced", one.all_at(SECOND, 3, 2), patience=400)
-        await nothing_doubled(one)
+        await nothing_doubled(one, 5)
         assert running.process.poll() is None
 
 
@@ -252,7 +257,7 @@ async def test_rights_that_are_taken_away_during_a_rollout_are_told_and_given_ba
         await one.at_rest("the cluster is made", one.all_at(FIRST, 3, 2))
         binding = management.get("clusterrolebinding", manifests.NAME)
         management.kubectl("delete", "clusterrolebinding", manifests.NAME)
-        await one.patch(MACHINE_DEPLOYMENT, f"{NAME}-md", {"template": {"spec": {"version": SECOND}}})
+        await one.patch(KUBEADM_CONTROL_PLANE, f"{NAME}-cp", {"version": SECOND})
 
         async def told() -> bool:
             return "forbidden" in running.log.read_text()
@@ -262,5 +267,5 @@ async def test_rights_that_are_taken_away_during_a_rollout_are_told_and_given_ba
         for key in ("resourceVersion", "uid", "creationTimestamp"):
             binding["metadata"].pop(key, None)
         management.apply(binding)
-        await one.at_rest("the workers are replaced", one.all_at(FIRST, 3, 2, workers_at=SECOND), patience=300)
+        await one.at_rest("the control plane is replaced", one.all_at(SECOND, 3, 2, workers_at=FIRST), patience=300)
         assert running.process.poll() is None

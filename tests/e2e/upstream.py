@@ -83,9 +83,9 @@ class Running:
 class Plane:
     """An API server with the CRDs of Cluster API; what is started on it ends with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: str | None = None) -> None:
         self.folder = folder
-        self.plane = planes.start(folder / "plane")
+        self.plane = planes.start(folder / "plane", address)
         self.kubeconfig = self.plane.kubeconfig
         self.environment = {"KUBECONFIG": str(self.kubeconfig), "HOME": str(folder), "PATH": os.defpath}
         self.running: list[Running] = []
@@ -229,8 +229,8 @@ class Plane:
 
 
 @contextmanager
-def plane(folder: Path) -> Iterator[Plane]:
-    made = Plane(folder)
+def plane(folder: Path, address: str | None = None) -> Iterator[Plane]:
+    made = Plane(folder, address)
     try:
         yield made
     finally:

@@ -178,14 +178,14 @@ async def _killed_after(connection: Connection, seconds: float) -> None:
     await asyncio.wait({task})
 
 
-async def nothing_doubled(one: Life) -> None:
+async def nothing_doubled(one: Life, count: int = 8) -> None:
     """Each Machine has one of each, and nothing is left of those that were replaced."""
     from fleet.infrastructure import TEST_MACHINE
 
     from slipway.api.cluster.kinds import KUBEADM_CONFIG, MACHINE, MACHINE_SET, NODE
 
     machines = {item["metadata"]["name"] for item in await one.client.list(MACHINE, NAMESPACE)}
-    assert len(machines) == 8
+    assert len(machines) == count
     for kind in (KUBEADM_CONFIG, TEST_MACHINE):
         assert Counter(item["metadata"]["name"] for item in await one.client.list(kind, NAMESPACE)) == Counter(machines), kind.kind
     assert {item["metadata"]["name"] for item in await one.client.list(NODE)} == machines

@@ -10,7 +10,7 @@ from slipway.credentials.tpm import structures
 from slipway.credentials.tpm.software import SoftwareTPM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -26,25 +26,6 @@ def key(which: int, bits: int = structures.KEY_BITS) -> RSAPrivateKey:
 def software_tpm(which: int = 0) -> SoftwareTPM:
     """A TPM of its own for each number; attestation keys are shared, which nobody minds who is named by the other one."""
     return SoftwareTPM.of_keys(key(which), key(-1))
-
-
-def many(count: int) -> Iterator[SoftwareTPM]:
-    """Different TPMs from few primes: two keys of 2,048 bits have four primes, and those make six endorsement keys."""
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers, RSAPublicNumbers, rsa_crt_dmp1, rsa_crt_dmq1, rsa_crt_iqmp
-
-    primes: list[int] = []
-    made = 0
-    while made < count:
-        numbers = key(1000 + len(primes)).private_numbers()
-        known, fresh = list(primes), [numbers.p, numbers.q]
-        primes += fresh
-        for p, q in [(numbers.p, numbers.q), *((old, new) for old in known for new in fresh)]:
-            if made == count:
-                return
-            d = pow(65537, -1, (p - 1) * (q - 1))
-            whole = RSAPrivateNumbers(p, q, d, rsa_crt_dmp1(d, p), rsa_crt_dmq1(d, q), rsa_crt_iqmp(p, q), RSAPublicNumbers(65537, p * q))
-            yield SoftwareTPM.of_keys(whole.private_key(unsafe_skip_rsa_key_validation=True), key(-1))
-            made += 1
 
 
 def attestation_key(

@@ -75,7 +75,7 @@ def _kubelet_version(machine: Machine) -> str:
     """Empty where there is no kubelet, or none that says what it is."""
     command = Command(program="kubelet", arguments=("--version",), folder=paths.WORK, timeout=_KUBELET_TIMEOUT)
     try:
-        said = machine.execute(command, started=lambda _: None, stop=lambda: False).output.decode(errors="replace").split()
+        said = machine.execute(command, stop=lambda: False).output.decode(errors="replace").split()
     except CannotStartError:
         return ""
     return said[1] if len(said) == 2 and said[0] == "Kubernetes" else ""
@@ -98,11 +98,6 @@ def is_clean(host: Host) -> bool:
 
 def _is_mask(host: Host, path: str) -> bool:
     """systemd takes a unit that is a link to /dev/null, or an empty file, for masked."""
-    import os
-
-    location = host.location(path)
-    if os.path.islink(location):
-        return os.readlink(location) == "/dev/null"
     return host.exists(path) and not host.read(path, 1)
 
 

@@ -52,35 +52,40 @@ class Agent:
         self._journal = self._file.load()
         if self._file.problem:
             log(self._file.problem)
-        if end_leftovers(machine, self._journal):
-            log("an instruction that a former agent left running was ended")
+        if ended := end_leftovers(machine, self._journal):
+            log(f"{ended} processes of a plan that a former agent left running were ended")
 
     def run(self) -> None:
-        pause = _FIRST_PAUSE
+        pause, registered = _FIRST_PAUSE, float("-inf")
         anew = False
         while not self._ending.is_set():
             try:
                 if anew:
                     self._register()
+                    registered = time.monotonic()
                 place = connection.load(self._machine.host)
                 if place is None:
                     anew = True
                     continue
             except OperatorError as error:
                 self._log(f"{error.message}; the next attempt is in {pause:.0f}s")
-                anew = True
+                # Where there is a connection it is tried once more, in turn with the registration: the server may have erred.
+                anew = not anew
                 self._ending.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 continue
-            began = time.monotonic()
             try:
                 self._mailbox = Mailbox()
                 Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending).run()
             except (UnauthorizedError, UntrustedError) as error:
                 self._log(f"the API server does not take this host's credentials any more, which registers anew: {error.message}")
                 anew = True
-                pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else min(pause * 2, _LONGEST_PAUSE)
-                self._ending.wait(pause)
+                if time.monotonic() - registered < _LONGEST_PAUSE:
+                    # Credentials that were just made are refused: whatever is wrong takes longer.
+                    self._ending.wait(pause)
+                    pause = min(pause * 2, _LONGEST_PAUSE)
+                else:
+                    pause = _FIRST_PAUSE
             self._journal = self._file.load()
 
     def end(self) -> None:

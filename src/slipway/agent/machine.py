@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 OUTPUT_LIMIT = 64 << 10
 """Bytes of what one command says that are kept: the last ones, since those say why it failed."""
-KILLED = -9
+EXECUTION_FOLDER = "CATTLE_AGENT_EXECUTION_PWD"
+"""Tells a command where it runs, and the next agent which processes are of a plan."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,20 +59,17 @@ class Machine(Protocol):
     @property
     def host(self) -> Host: ...
 
-    def execute(self, command: Command, *, started: Callable[[int], None], stop: Callable[[], bool]) -> Finished:
-        """Run a command to its end.  ``started`` learns its process group; it is killed once ``stop`` says so.
+    def execute(self, command: Command, *, stop: Callable[[], bool]) -> Finished:
+        """Run a command to its end, or until ``stop`` says so; CannotStartError where there is no such program."""
 
-        CannotStartError where there is no such program.
-        """
-
-    def end_group(self, group: int, start: str) -> bool:
-        """Kill the process group that a former agent left running; ``start`` tells it from another one of the same number."""
-
-    def group_start(self, group: int) -> str:
-        """What tells a process group from a later one of the same number: when its leader was started, and in which boot."""
+    def end_leftovers(self, folder: str) -> int:
+        """Kill what commands of a former agent left running that were started in a folder; how many processes that were."""
 
     def keep(self, path: str, content: bytes) -> None:
         """Write a file, mode 0600, so that it outlives a power cut: the old content or the new, never a part."""
+
+    def flush(self) -> None:
+        """Have everything that was written so far outlive a power cut."""
 
     def free_bytes(self, path: str) -> int | None:
         """What may still be written under a path; None where there is no such path."""
@@ -87,23 +85,18 @@ class RealMachine:
     def __init__(self, host: Host) -> None:
         self.host = host
 
-    def execute(self, command: Command, *, started: Callable[[int], None], stop: Callable[[], bool]) -> Finished:
+    def execute(self, command: Command, *, stop: Callable[[], bool]) -> Finished:
         from slipway.agent import process
 
         folder = self.host.location(command.folder)
         os.makedirs(folder, 0o700, exist_ok=True)
-        environment = {**self.host.environment, **command.environment}
-        return process.run([command.program, *command.arguments], folder, environment, timeout=command.timeout, started=started, stop=stop)
+        environment = {**self.host.environment, **command.environment, EXECUTION_FOLDER: folder}
+        return process.run([command.program, *command.arguments], folder, environment, timeout=command.timeout, stop=stop)
 
-    def end_group(self, group: int, start: str) -> bool:
+    def end_leftovers(self, folder: str) -> int:
         from slipway.agent import process
 
-        return bool(start) and self.group_start(group) == start and process.kill_group(group)
-
-    def group_start(self, group: int) -> str:
-        from slipway.agent import process
-
-        return process.start_of(group)
+        return process.end_all(f"{EXECUTION_FOLDER}={self.host.location(folder)}/")
 
     def keep(self, path: str, content: bytes) -> None:
         target = self.host.location(path)
@@ -121,6 +114,9 @@ class RealMachine:
             os.fsync(opened)
         finally:
             os.close(opened)
+
+    def flush(self) -> None:
+        os.sync()
 
     def free_bytes(self, path: str) -> int | None:
         try:

@@ -75,6 +75,8 @@ class Watcher(threading.Thread):
             try:
                 first = True
                 for secret in self._secret.watch():
+                    if self._ending.is_set():
+                        return
                     if told:
                         self._log("the API server answers again")
                     self._mailbox.put(secret, sure=first)

@@ -47,7 +47,6 @@ def run(
     environment: Mapping[str, str],
     *,
     timeout: float,
-    started: Callable[[int], None],
     stop: Callable[[], bool],
 ) -> Finished:
     try:
@@ -62,7 +61,6 @@ def run(
         )
     except (OSError, ValueError) as error:
         raise CannotStartError(_why(words[0], error)) from None
-    started(process.pid)
     assert process.stdout is not None
     tail = Tail(OUTPUT_LIMIT)
     with process.stdout:
@@ -125,33 +123,32 @@ def _why(program: str, error: OSError | ValueError) -> str:
     return f'the program "{program}" cannot be run: {getattr(error, "strerror", None) or error}'
 
 
-def start_of(group: int) -> str:
-    """When the leader of a group was started, in ticks since the boot, and which boot that was; empty where there is none."""
-    try:
-        with open(f"/proc/{group}/stat", "rb") as handle:
-            # The name of the program is in parentheses and may hold anything.
-            fields = handle.read().rpartition(b")")[2].split()
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
-            return f"{handle.read().strip()}/{fields[19].decode()}"
-    except (OSError, IndexError):
-        return ""
+def end_all(marker: str) -> int:
+    """Kill every process whose environment has an entry that begins with the marker; how many there were.  They are gone on return.
 
-
-def kill_group(group: int) -> bool:
-    """Whether there was one; it is gone on return."""
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return False
+    What a command started has its environment: also a process that went into the background, and that nobody wrote down in time.
+    """
+    count = 0
     end = time.monotonic() + _GRACE
-    while time.monotonic() < end and _exists(group):
+    while (found := _having(marker.encode())) and time.monotonic() < end:
+        count = max(count, len(found))
+        for process in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         time.sleep(0.01)
-    return True
+    return count
 
 
-def _exists(group: int) -> bool:
-    try:
-        with open(f"/proc/{group}/stat", "rb") as handle:
-            return handle.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except (OSError, IndexError):
-        return False
+def _having(marker: bytes) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as handle:
+                    # That of a process that has ended, and is only waited for, is empty.
+                    entries = handle.read()
+            except OSError:
+                continue
+            if entries.startswith(marker) or b"\0" + marker in entries:
+                found.append(int(name))
+    return found

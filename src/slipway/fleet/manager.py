@@ -10,16 +10,21 @@ import signal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from slipway import __version__
 from slipway.fleet import manifests, registry
+from slipway.fleet.inventory import options as hosts
 from slipway.kube import incluster
 from slipway.runtime import logs
+from slipway.runtime.healthz import parse_address
 from slipway.runtime.manager import Manager, ManagerOptions
 from slipway.runtime.webhook.server import Certified, Folder, WebhookServer
 from slipway.runtime.webhook.store import CertificateStore
 
 if TYPE_CHECKING:
+    from slipway.fleet.inventory.options import InventoryOptions
+    from slipway.fleet.inventory.registration.server import RegistrationServer
     from slipway.fleet.settings import Settings
     from slipway.kube.connection import Connection
 
@@ -60,16 +65,19 @@ def build(connection: Connection, settings: Settings) -> Manager:
             sync_period=settings.sync_period,
         ),
     )
-    options = registry.FleetOptions(settings.bootstrap)
+    inventory = settings.inventory.at(home)
+    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal)
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
         where = lease._replace(namespace=settings.own_namespace or lease.namespace)
         manager.add(reconciler, concurrency=settings.concurrency, lease=where)
     if settings.webhook_port:
-        manager.add_webhooks(webhook_server(manager, settings, home))
+        manager.add_webhooks(webhook_server(manager, settings, options, home))
+    if registry.INVENTORY in settings.controllers and parse_address(inventory.bind_address, hosts.FLAG) is not None:
+        manager.add_webhooks(registration_server(manager, connection, inventory, home))
     return manager
 
 
-def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookServer:
+def webhook_server(manager: Manager, settings: Settings, options: registry.FleetOptions, home: str) -> WebhookServer:
     """The webhooks of the controllers, with certificates of the manager's own unless a folder has them."""
     from slipway.api.cluster.conversion import convert
     from slipway.fleet.contract.references import lookup_in
@@ -82,10 +90,27 @@ def webhook_server(manager: Manager, settings: Settings, home: str) -> WebhookSe
         service = f"{manifests.WEBHOOK_SERVICE}.{home}.svc"
         store = CertificateStore(manager.client, home, manifests.WEBHOOK_SECRET, targets, names=[service])
         server = WebhookServer(Certified(store), port=settings.webhook_port)
-    server.add(*registry.webhooks(settings.controllers, manager))
+    server.add(*registry.webhooks(settings.controllers, manager, options))
     # Only kinds of those controllers refer to others.
     server.add_conversion(partial(convert, lookup=lookup_in(manager)) if declared.works_with_providers else convert)
     return server
+
+
+def registration_server(manager: Manager, connection: Connection, options: InventoryOptions, home: str) -> RegistrationServer:
+    """Where hosts register, with a certificate of the manager's own, whose authority hosts are given."""
+    from slipway.fleet.inventory.registration.configuration import ApiServer
+    from slipway.fleet.inventory.registration.server import RegistrationServer
+
+    service = f"{hosts.SERVICE}.{home}.svc"
+    store = CertificateStore(
+        manager.client,
+        home,
+        hosts.SECRET,
+        (),
+        names=sorted({service, f"{service}.cluster.local", urlsplit(options.url).hostname or service}),
+        authority_validity=hosts.AUTHORITY_VALIDITY,
+    )
+    return RegistrationServer(manager.client, manager.cache, store, options, own=ApiServer(connection.server, connection.ca))
 
 
 def _hear_signals(stop: asyncio.Event) -> None:

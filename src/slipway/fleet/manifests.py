@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster import kinds
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.inventory import options as hosts
 from slipway.runtime import rbac
 from slipway.runtime.rbac import Rule, rule
 from slipway.runtime.webhook import conversion
@@ -31,6 +32,8 @@ VALIDATING = "slipway-validating-webhooks"
 WEBHOOK_PORT = 9443
 HEALTH_PORT = 9440
 METRICS_PORT = 8080
+INVENTORY = "inventory"
+"""The controllers with which a manager registers hosts."""
 _LABELS = {"app.kubernetes.io/name": "slipway", "app.kubernetes.io/component": "manager"}
 # clusterctl and the core manager find providers by it.
 _PROVIDER_LABEL = "cluster.x-k8s.io/provider"
@@ -56,12 +59,14 @@ class Installation(NamedTuple):
     provider: str = ""
     webhook_url: str = ""
     """Where a manager outside of the cluster is called; without it the manager is a Deployment behind a Service."""
+    registration_flags: Sequence[str] = ()
+    """What the manager is told of how hosts reach it and the API server."""
 
 
 def manifests(installation: Installation) -> list[Manifest]:
     """In an order in which they can be applied; the webhooks come last, as they refuse everything until the manager answers."""
     check_url(installation.webhook_url)
-    inside = [_service(installation), _deployment(installation)] if not installation.webhook_url else []
+    inside = [*_services(installation), _deployment(installation)] if not installation.webhook_url else []
     made = [
         *(_namespace(name) for name in dict.fromkeys((installation.namespace, *(lease.namespace for lease in installation.leases)))),
         *(with_conversion(crd, installation) for crd in installation.crds),
@@ -101,8 +106,8 @@ def cluster_rules(
 
 
 def own_rules() -> list[Rule]:
-    """What it needs in its own namespace: the webhooks' certificate.  A name cannot limit a creation."""
-    return [rule(kinds.SECRET, "create"), rule(kinds.SECRET, "get", "update", names=(WEBHOOK_SECRET,))]
+    """What it needs in its own namespace: the certificates of what it serves.  A name cannot limit a creation."""
+    return [rule(kinds.SECRET, "create"), rule(kinds.SECRET, "get", "update", names=(WEBHOOK_SECRET, hosts.SECRET))]
 
 
 def lease_rules(leases: Iterable[Lease]) -> dict[str, list[Rule]]:
@@ -158,18 +163,30 @@ def _permissions(installation: Installation) -> list[Manifest]:
     return [manifest for role in roles for manifest in (role, rbac.binding(role, subject))]
 
 
-def _service(installation: Installation) -> Manifest:
+def _services(installation: Installation) -> list[Manifest]:
+    found = [_service(installation, WEBHOOK_SERVICE, "webhook")]
+    if _registers(installation):
+        found.append(_service(installation, hosts.SERVICE, "registration"))
+    return found
+
+
+def _service(installation: Installation, name: str, port: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": WEBHOOK_SERVICE, "namespace": installation.namespace},
-        "spec": {"selector": _LABELS, "ports": [{"name": "webhook", "port": 443, "protocol": "TCP", "targetPort": "webhook"}]},
+        "metadata": {"name": name, "namespace": installation.namespace},
+        "spec": {"selector": _LABELS, "ports": [{"name": port, "port": 443, "protocol": "TCP", "targetPort": port}]},
     }
+
+
+def _registers(installation: Installation) -> bool:
+    """Whether hosts register at this manager."""
+    return INVENTORY in installation.controllers
 
 
 def _deployment(installation: Installation) -> Manifest:
     probe = {"port": "health", "scheme": "HTTP"}
-    container = {
+    container: Manifest = {
         "name": "manager",
         "image": installation.image,
         "args": [
@@ -198,13 +215,20 @@ def _deployment(installation: Installation) -> Manifest:
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-    pod = {
+    if _registers(installation):
+        container["args"] += [f"{hosts.FLAG}=:{hosts.PORT}", *installation.registration_flags]
+        container["ports"].append({"name": "registration", "containerPort": hosts.PORT, "protocol": "TCP"})
+        # Images for hosts are put together there.
+        container["volumeMounts"] = [{"name": "work", "mountPath": "/tmp"}]
+    pod: Manifest = {
         "serviceAccountName": NAME,
         "terminationGracePeriodSeconds": 30,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
         "containers": [container],
     }
+    if _registers(installation):
+        pod["volumes"] = [{"name": "work", "emptyDir": {"sizeLimit": "64Mi"}}]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -240,11 +264,14 @@ def _webhook(hook: Validator | Defaulter, installation: Installation) -> Manifes
         "resources": [f"{kind.plural}/{hook.subresource}" if isinstance(hook, Validator) and hook.subresource else kind.plural],
         "scope": "Namespaced" if kind.namespaced else "Cluster",
     }
+    advice = isinstance(hook, Validator) and hook.fails_open
+    condition = hook.condition if isinstance(hook, Validator) else ""
     return {
         "name": hook.name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": _client(installation, hook.path),
-        "failurePolicy": "Fail",
+        "failurePolicy": "Ignore" if advice else "Fail",
+        **({"matchConditions": [{"name": "concerned", "expression": condition}]} if condition else {}),
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": 10,

@@ -10,24 +10,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.fleet.inventory.options import InventoryOptions
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
     from slipway.runtime.webhook.admission import Defaulter, Validator
 
-    Find = Callable[[str, str], Manifest | None]
-    """The control plane of a namespace and a name."""
     Declared = tuple[Sequence[Rule], Sequence[str], Sequence[Validator | Defaulter]]
 
 ALL = "all"
+INVENTORY = "inventory"
 
 
 class FleetOptions(NamedTuple):
     """What the controllers are told on the command line."""
 
     bootstrap: BootstrapOptions
+    inventory: InventoryOptions
+    baremetal: BaremetalOptions
+
+
+class View(NamedTuple):
+    """What the webhooks of a manager can look at; nothing where they are only declared."""
+
+    manager: Manager | None = None
+    options: FleetOptions | None = None
+
+    def control_plane(self, namespace: str, name: str) -> Manifest | None:
+        from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE
+
+        known = None if self.manager is None else self.manager.cache.informer(KUBEADM_CONTROL_PLANE).store.get(name, namespace)
+        return None if known is None else known.content()
 
 
 class Declarations(NamedTuple):
@@ -49,14 +65,16 @@ class _Controllers(NamedTuple):
     provider: str
     # Where upstream's manager of the same controllers has its own: two that are started side by side never both work.
     lease: tuple[str, str]
-    declare: Callable[[Find], Declared]
+    declare: Callable[[View], Declared]
     """The permissions, the API groups of the kinds, and the webhooks."""
     build: Callable[[Manager, FleetOptions, WorkloadClusters], Sequence[Reconciler]]
     providers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The groups of providers with whose kinds they work, whichever these are, and what they do with them."""
+    visits: bool = True
+    """Whether they have work to do in workload clusters."""
 
 
-def _declare_bootstrap(find: Find) -> Declared:
+def _declare_bootstrap(view: View) -> Declared:
     from slipway.api.cluster import kinds
     from slipway.fleet.bootstrap import reconciler, webhooks
 
@@ -69,7 +87,7 @@ def _build_bootstrap(manager: Manager, options: FleetOptions, workload: Workload
     return reconciler.controllers(manager, options.bootstrap, workload)
 
 
-def _declare_machines(find: Find) -> Declared:
+def _declare_machines(view: View) -> Declared:
     from slipway.api.cluster import kinds
     from slipway.fleet.addons import controllers as addons
     from slipway.fleet.addons import webhooks as addon_webhooks
@@ -86,17 +104,50 @@ def _build_machines(manager: Manager, options: FleetOptions, workload: WorkloadC
     return [*controllers.controllers(manager, workload), *addons.controllers(manager, workload)]
 
 
-def _declare_control_plane(find: Find) -> Declared:
+def _declare_control_plane(view: View) -> Declared:
     from slipway.api.cluster import kinds
     from slipway.fleet.controlplane import reconciler, webhooks
 
-    return reconciler.RULES, (kinds.CONTROL_PLANE_GROUP,), webhooks.webhooks(find)
+    return reconciler.RULES, (kinds.CONTROL_PLANE_GROUP,), webhooks.webhooks(view.control_plane)
 
 
 def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
     from slipway.fleet.controlplane import reconciler
 
     return reconciler.controllers(manager, workload)
+
+
+def _declare_inventory(view: View) -> Declared:
+    from slipway.api.cluster import kinds
+    from slipway.fleet.inventory import controllers, webhooks
+
+    return controllers.RULES, (kinds.ELEMENTAL_GROUP,), webhooks.webhooks()
+
+
+def _build_inventory(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.inventory import controllers
+
+    return controllers.controllers(manager, options.inventory, workload)
+
+
+def _declare_baremetal(view: View) -> Declared:
+    from slipway.api.cluster import kinds
+    from slipway.fleet.baremetal import controllers, webhooks
+    from slipway.fleet.baremetal import known as looks
+
+    rules = (*controllers.RULES, *looks.RULES)
+    if view.manager is None or view.options is None:
+        return rules, (kinds.INFRASTRUCTURE_GROUP,), webhooks.webhooks(looks.NothingKnown())
+    known = looks.Followed(view.manager.cache, view.manager.client)
+    view.manager.at_start(known.begin)
+    view.manager.at_end(known.close)
+    return rules, (kinds.INFRASTRUCTURE_GROUP,), webhooks.webhooks(known, view.options.baremetal.catalog_namespace)
+
+
+def _build_baremetal(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
+    from slipway.fleet.baremetal import controllers
+
+    return controllers.controllers(manager, options.baremetal, workload)
 
 
 # Cluster API's providers keep their kinds in groups that have names by what they provide, and one cannot know which kinds.
@@ -129,6 +180,21 @@ _CONTROLLERS = {
             _build_control_plane,
             ((_INFRASTRUCTURE, _MAKE),),
         ),
+        _Controllers(
+            INVENTORY,
+            "slipway-inventory",
+            ("slipway-system", "slipway-inventory"),
+            _declare_inventory,
+            _build_inventory,
+            visits=False,
+        ),
+        _Controllers(
+            "baremetal",
+            "infrastructure-baremetal",
+            ("slipway-system", "slipway-baremetal"),
+            _declare_baremetal,
+            _build_baremetal,
+        ),
     )
 }
 NAMES = (*_CONTROLLERS, ALL)
@@ -151,7 +217,7 @@ def declarations(names: Sequence[str]) -> Declarations:
     from slipway.runtime.rbac import READ, Rule, rule
 
     parts = [_CONTROLLERS[name] for name in names]
-    declared = [part.declare(_find_nothing) for part in parts]
+    declared = [part.declare(View()) for part in parts]
     groups = {group for _, owned, _ in declared for group in owned}
     rules = [each for owned, _, _ in declared for each in owned]
     rules += [Rule((group,), ("*",), verbs) for part in parts for group, verbs in part.providers]
@@ -170,20 +236,10 @@ def declarations(names: Sequence[str]) -> Declarations:
     )
 
 
-def webhooks(names: Sequence[str], manager: Manager) -> list[Validator | Defaulter]:
+def webhooks(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[Validator | Defaulter]:
     """The webhooks of the named controllers, which may look at what the manager knows."""
-    from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE
-
-    def find(namespace: str, name: str) -> Manifest | None:
-        known = manager.cache.informer(KUBEADM_CONTROL_PLANE).store.get(name, namespace)
-        return None if known is None else known.content()
-
-    return [hook for name in names for hook in _CONTROLLERS[name].declare(find)[2]]
-
-
-def _find_nothing(namespace: str, name: str) -> Manifest | None:
-    """For a declaration, which nobody asks."""
-    return None
+    view = View(manager, options)
+    return [hook for name in names for hook in _CONTROLLERS[name].declare(view)[2]]
 
 
 def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[tuple[Reconciler, Lease]]:
@@ -193,7 +249,8 @@ def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -
     from slipway.runtime.manager import Lease
 
     workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
-    manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
-    manager.at_end(workload.close)
     parts = [_CONTROLLERS[name] for name in names]
+    if any(part.visits for part in parts):
+        manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
+    manager.at_end(workload.close)
     return [(reconciler, Lease(*part.lease)) for part in parts for reconciler in part.build(manager, options, workload)]

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.fleet.baremetal.options import BaremetalOptions
+from slipway.fleet.inventory.options import InventoryOptions
+
 if TYPE_CHECKING:
     from slipway.fleet.bootstrap.options import BootstrapOptions
 
@@ -25,5 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_cert_dir: str
     sync_period: float
     bootstrap: BootstrapOptions
+    inventory: InventoryOptions = InventoryOptions()
+    baremetal: BaremetalOptions = BaremetalOptions()
     log_format: str
     verbosity: int

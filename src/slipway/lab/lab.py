@@ -77,13 +77,14 @@ def bring_up(
     bridge: str | None = None,
     host_range: str | None = None,
     pod_range: str | None = None,
+    registration: str | None = None,
 ) -> tuple[Lab, list[HostInfo]]:
     """A lab with at least ``count`` hosts, all running; they boot at the same time."""
     lab = up(name, progress, bridge=bridge, hosts=host_range, pods=pod_range)
     names = [host.name for host in lab.hosts()]
     for number in range(1, count + 1):
         if f"host-{number}" not in names:
-            hosts.create(lab, f"host-{number}", os_image)
+            hosts.create(lab, f"host-{number}", os_image, registration=registration)
     wanted = [host.name for host in lab.hosts()]
     for host in wanted:
         hosts.begin(lab, host)

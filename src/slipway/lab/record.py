@@ -91,6 +91,8 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     image: ImageRecord
     cut: bool = False
     """Whether its network link is dropped; a cable that was cut stays so through reboots."""
+    fallback: ImageRecord | None = None
+    """What it booted before, while the image that it was switched to has not come up yet."""
 
     @property
     def machine_id(self) -> str:
@@ -121,6 +123,7 @@ class HostFolder:
         self.record = path / "host.json"
         self.status = path / "status.json"
         self.user_data = path / "user-data"
+        self.registration = path / "registration.yaml"
         self.upper = path / "upper"
         self.work = path / "work"
         self.root = path / "root"

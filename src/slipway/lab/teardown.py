@@ -18,6 +18,7 @@ from slipway.lab.hosts import cgroups, nspawn
 from slipway.lab.management import plane
 from slipway.lab.network import bridge
 from slipway.lab.record import notify_socket, port_name
+from slipway.lab.registry import server as registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,6 +102,7 @@ def down(lab: Lab, progress: Progress) -> None:
             progress.say(f"[lab] {lab.name}: host {host.name} is gone")
         if lab.management.is_dir():
             plane.down(lab.management, progress)
+        registry.down(lab, progress)
         bridge.down(lab, hosts)
         cgroups.remove(cgroups.folders_of(cgroups.mounted_here(), record.cgroup))
         # The record goes last: as long as something is there, so is what names it.

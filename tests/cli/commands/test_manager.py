@@ -25,12 +25,16 @@ from slipway.embedded.server import EmbeddedServer
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--controllers=foo"], '"foo" is not a controller: --controllers takes bootstrap, machines, controlplane, all, comma-separated'),
+        (["--controllers=foo"], "--controllers takes bootstrap, machines, controlplane, inventory, baremetal, all, comma-separated"),
         (["--controllers="], "no controller is named"),
         (["--concurrency=0"], "0 for --concurrency is not a number from 1 to 1000"),
         (["--webhook-port=65536"], "65536 for --webhook-port is not a number from 0 to 65535"),
         (["--health-addr=9440"], '--health-addr "9440" is not an address to listen on'),
         (["--metrics-bind-address=:x"], '--metrics-bind-address ":x" is not an address to listen on'),
+        (["--registration-bind-address=8443"], '--registration-bind-address "8443" is not an address to listen on'),
+        (["--registration-url=http://a"], '"http://a" for --registration-url is not a URL that hosts can call: write https://HOST[:PORT]'),
+        (["--registration-url=https://a:b"], '"https://a:b" for --registration-url is not a URL that hosts can call'),
+        (["--registration-api-server=a"], '"a" for --registration-api-server is not a URL that hosts can call'),
         (["--namespace=Not_One"], '"Not_One" for --namespace is not the name of a namespace'),
         (["--leader-elect-namespace=a/b"], '"a/b" for --leader-elect-namespace is not the name of a namespace'),
         (["--watch-filter=a b"], '"a b" for --watch-filter is not the value of a label'),

@@ -36,11 +36,6 @@ def test_the_attestation_key_is_the_same_each_time() -> None:
     assert tpm.attestation_key() == tpm.attestation_key()
 
 
-def test_many_tpms_have_as_many_names() -> None:
-    hashes = {attestation.read_endorsement(tpm.endorsement_pem).hash for tpm in tpms.many(28)}
-    assert len(hashes) == 28
-
-
 def test_public_areas_are_read_as_they_are_written() -> None:
     for public in (structures.endorsement_public(b"\x01" * 256), structures.attestation_public(b"\x02" * 256)):
         assert structures.read_public(public.encode()) == public

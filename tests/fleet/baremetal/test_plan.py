@@ -50,10 +50,10 @@ def test_the_steps_come_in_the_order_of_the_guide() -> None:
         "clean-cloud-init",
         "upgrade-system",
         "check-version",
-        "place-seed",
         "mark-cleanup",
         "unmask-kubelet",
-        "mark-done",
+        "place-seed",
+        "tidy-up",
         "reboot",
     ]
     assert [each.name for each in clean("uid-1").instructions] == ["stop-vip", "mask-kubelet", "remove-workload", "stop-containerd"]
@@ -100,7 +100,7 @@ def test_a_host_is_reprovisioned(host: HostRoot) -> None:
         "systemd-run --on-active=5 systemctl reboot",
     ]
     seed = host.path("/var/lib/cloud/seed/nocloud")
-    assert sorted(each.name for each in seed.iterdir()) == ["meta-data", "network-config", "user-data"]
+    assert sorted(each.name for each in seed.iterdir()) == ["meta-data", "network-config", "reprovision", "user-data"]
     assert (seed / "user-data").read_bytes() == WANTED.user_data
     assert host.path("/var/lib/slipway/clear-kubernetes-state").read_text().strip() == identity(WANTED)
 
@@ -110,7 +110,7 @@ def test_the_seed_is_readable_by_root_alone_and_nothing_secret_stays_elsewhere(h
     seed = host.path("/var/lib/cloud/seed/nocloud")
     assert stat.S_IMODE(seed.stat().st_mode) == 0o700
     assert {stat.S_IMODE(each.stat().st_mode) for each in seed.iterdir()} == {0o600}
-    assert sorted(each.name for each in host.path(f"/var/lib/slipway/reprovision/{identity(WANTED)}").iterdir()) == ["done", "upgraded"]
+    assert sorted(each.name for each in host.path(f"/var/lib/slipway/reprovision/{identity(WANTED)}").iterdir()) == ["upgraded"]
 
 
 def test_a_plan_that_ended_is_not_run_again_after_its_reboot(host: HostRoot) -> None:
@@ -146,8 +146,20 @@ def test_a_power_cut_before_any_step_ends_in_the_same_host(host: HostRoot, cut_b
     assert host.path("/var/lib/slipway/clear-kubernetes-state").exists()
     assert "systemctl unmask kubelet.service" in host.calls
     assert sum(call.startswith("elemental") for call in host.calls) == 1, "the fallback would be lost"
-    # Where all was done but the reboot, the power cut was it.
-    assert ("systemd-run --on-active=5 systemctl reboot" in host.calls) == (cut_before != "reboot")
+    # Where the seed was in its place, the power cut was the reboot.
+    assert ("systemd-run --on-active=5 systemctl reboot" in host.calls) == (cut_before not in ("tidy-up", "reboot"))
+
+
+@pytest.mark.parametrize("cut_before", [each.name for each in reprovision(WANTED).instructions][1:])
+def test_a_host_whose_power_was_cut_boots_into_the_node_only_if_the_plan_is_not_run_again(host: HostRoot, cut_before: str) -> None:
+    """Otherwise a node would join, and be wiped and joined once more by the plan."""
+    plan = reprovision(WANTED)
+    host.apply(plan, until=cut_before)
+    host.boot()
+    joins = host.path("/var/lib/cloud/seed/nocloud/user-data").exists()
+    before = len(host.calls)
+    host.apply(plan)
+    assert (host.calls[before:] == []) == joins
 
 
 def test_the_marks_of_earlier_reprovisions_go(host: HostRoot) -> None:

@@ -12,8 +12,10 @@ from support.waiting import eventually
 
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, ROLE, SECRET
 from slipway.fleet import registry
+from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.bootstrap.reconciler import RULES
+from slipway.fleet.inventory.options import InventoryOptions
 from slipway.kube.aio import PatchType
 from slipway.kube.connection import Connection
 from slipway.runtime.manager import Manager, ManagerOptions
@@ -24,7 +26,8 @@ pytestmark = [pytest.mark.asyncio]
 @asynccontextmanager
 async def running(world: World, connection: Connection | None = None) -> AsyncIterator[Manager]:
     manager = Manager(connection or world.connection, ManagerOptions(namespace=world.namespace))
-    for reconciler, _ in registry.controllers(("bootstrap",), manager, registry.FleetOptions(BootstrapOptions())):
+    options = registry.FleetOptions(BootstrapOptions(), InventoryOptions(), BaremetalOptions())
+    for reconciler, _ in registry.controllers(("bootstrap",), manager, options):
         manager.add(reconciler)
     stop = asyncio.Event()
     task = asyncio.create_task(manager.run(stop))

@@ -236,6 +236,18 @@ def test_templates_that_will_fail_are_warned_of(entry: dict[str, Any], warnings:
     assert (list(verdict.problems), list(verdict.warnings)) == ([], warnings)
 
 
+def test_who_edits_a_template_is_told_that_its_machines_stay_as_they_are() -> None:
+    old, new = template({"preKubeadmCommands": ["true"]}), template({"preKubeadmCommands": ["false"]})
+    [warning] = webhooks.edit_warnings(new, old)
+    assert "spec.template.spec.bootstrap.configRef" in warning
+    relabelled = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
+    assert [webhooks.edit_warnings(*each) for each in ((new, None), (relabelled, old), (config({"verbosity": 1}), config({})))] == [
+        [],
+        [],
+        [],
+    ]
+
+
 def test_a_review_that_asks_for_a_gigabyte_of_text_is_answered_with_little_memory() -> None:
     doubled = '{{$x := "😀"}}{{range 22}}{{$x = print $x $x}}{{end}}{{printf "%x" $x}}'
     tracemalloc.start()

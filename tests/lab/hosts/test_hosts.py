@@ -18,13 +18,18 @@ from slipway.lab.hosts import hosts, launcher, nextboot, nspawn
 from slipway.lab.hosts.files import File
 from slipway.lab.processes import Process
 from slipway.lab.record import HostFolder, ImageRecord, Lab, Status
+from slipway.lab.registry import layers
 
 OTHER = ImageRecord(digest="d2", version="v1.35.4", layers=("/os/d2/layer", "/os/base"))
 
 
-def find(reference: str) -> ImageRecord:
-    if reference != "v1.35.4":
-        raise OperatorError(f"there is no OS image {reference}")
+def of(reference: str) -> nextboot.Staged:
+    return nextboot.Staged(reference, "sha256:d2", ("base", "top"))
+
+
+def find(staged: nextboot.Staged) -> ImageRecord:
+    if staged.reference != "v1.35.4":
+        raise OperatorError(f"there is no OS image {staged.reference}")
     return OTHER
 
 
@@ -82,22 +87,24 @@ def test_signals_reach_a_process_on_record_and_never_its_successor() -> None:
         (None, True, nextboot.NextBoot(image=IMAGE, clear=True)),
         ("v1.35.4", False, nextboot.NextBoot(image=OTHER, switched=True)),
         ("v1.35.4", True, nextboot.NextBoot(image=OTHER, switched=True, clear=True)),
-        ("v9", True, nextboot.NextBoot(image=IMAGE, message="the staged image v9 was not applied: there is no OS image v9")),
+        ("v9", False, nextboot.NextBoot(image=IMAGE, message="the staged image v9 was not applied: there is no OS image v9")),
+        # What was marked must not come back, whatever boots: the old system would join its old cluster.
+        ("v9", True, nextboot.NextBoot(image=IMAGE, clear=True, message="the staged image v9 was not applied: there is no OS image v9")),
     ],
 )
 def test_the_next_boot_follows_from_what_is_staged_and_marked(staged: str | None, marked: bool, expected: nextboot.NextBoot) -> None:
-    assert nextboot.decide(IMAGE, staged, find, marked=marked) == expected
+    assert nextboot.decide(IMAGE, None if staged is None else of(staged), find, marked=marked) == expected
 
 
 def test_an_image_that_is_booted_already_is_not_switched_to() -> None:
-    assert not nextboot.decide(OTHER, "v1.35.4", find, marked=False).switched
+    assert not nextboot.decide(OTHER, of("v1.35.4"), find, marked=False).switched
 
 
 def populated(folder: Path) -> HostFolder:
     made = HostFolder(folder)
-    for path in ("persistent/kubelet/pods/x", "persistent/containerd/x", "persistent/etcd/member/x", "persistent/slipway-lab/staged-image"):
+    for path in ("persistent/kubelet/pods/x", "persistent/containerd/x", "persistent/etcd/member/x", "persistent/slipway-lab/x"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text("v1.35.4\n")
+        (folder / path).touch()
     for path in ("etc/kubernetes/pki/ca.crt", "etc/hostname", "var/lib/x", "usr/bin/x", "root/.bashrc"):
         (folder / "upper" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "upper" / path).touch()
@@ -133,11 +140,40 @@ def test_a_reboot_clears_kubernetes_state_when_marked_and_the_old_system_when_sw
 
 def test_a_request_is_forgotten_once_it_was_met(tmp_path: Path) -> None:
     folder = populated(tmp_path)
-    (folder.exchange / "clear-state").touch()
-    assert (nextboot.staged_image(folder), nextboot.is_marked(folder)) == ("v1.35.4", True)
+    (folder.exchange / "staged.json").write_bytes(msgspec.json.encode(of("v1.35.4")))
+    marker = folder.upper / "var/lib/slipway/clear-kubernetes-state"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    assert (nextboot.staged_image(folder), nextboot.is_marked(folder)) == (of("v1.35.4"), True)
     for _ in range(2):
         nextboot.forget(folder)
         assert (nextboot.staged_image(folder), nextboot.is_marked(folder)) == (None, False)
+
+
+def test_a_staged_image_is_booted_from_layers_that_the_host_pulled_and_from_those_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    base = tmp_path / "cache/slipway/os/base-1"
+    base.mkdir(parents=True)
+    layers.share(base, "base")
+    folder = HostFolder(tmp_path / "host")
+    own = folder.exchange / "layers/top"
+    (own / "etc").mkdir(parents=True)
+    (own / "etc/slipway-lab-image").write_text("NAME=x\nKUBERNETES_VERSION=v1.35.4\n")
+    found = nextboot.image_of(folder, of("registry.example/os:x"))
+    assert found == ImageRecord(digest="sha256:d2", version="v1.35.4", layers=(str(own), str(base)))
+    base.rmdir()
+    with pytest.raises(OperatorError, match="its layer base is gone: stage it again"):
+        nextboot.image_of(folder, of("registry.example/os:x"))
+
+
+def test_layers_that_a_host_pulled_go_when_it_boots_others(tmp_path: Path) -> None:
+    folder = HostFolder(tmp_path)
+    for name in ("old", "new", ".half.partial"):
+        (folder.exchange / "layers" / name).mkdir(parents=True)
+    nextboot.drop_layers(folder, msgspec.structs.replace(IMAGE, layers=(str(folder.exchange / "layers/new"),)), None)
+    assert [path.name for path in (folder.exchange / "layers").iterdir()] == ["new"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography import x509
 from lab.recorded_progress import RecordedProgress
 
 from slipway.api.machinery.errors import OperatorError
@@ -59,6 +60,31 @@ def test_the_api_server_authorizes_with_rbac_and_stays_on_the_loopback_address(
     assert given["allow-privileged"] == "true"
     assert "anonymous-auth" not in given
     assert progress.warnings == []
+
+
+def test_an_api_server_that_hosts_reach_is_on_the_bridge_and_the_others_stay_on_loopback(
+    tmp_path: Path, progress: RecordedProgress
+) -> None:
+    ctx = plan.context(tmp_path, Version.parse(VERSION), PORTS, progress, "10.88.3.1")
+    given = {name: flags(plan.command(ctx, name, Path(name))) for name in plan.PROGRAMS}
+    assert given["kube-apiserver"]["bind-address"] == given["kube-apiserver"]["advertise-address"] == "10.88.3.1"
+    assert given["kube-apiserver"]["etcd-servers"] == given["etcd"]["listen-client-urls"] == "https://127.0.0.1:23001"
+    assert given["kube-controller-manager"]["bind-address"] == "127.0.0.1"
+    plan.make_etcd_credentials(ctx)
+    plan.make_other_credentials(ctx)
+    assert "server: https://10.88.3.1:23002\n" in (tmp_path / "kubeconfig").read_text()
+    served = x509.load_pem_x509_certificate((tmp_path / "etc/kubernetes/pki/apiserver.crt").read_bytes())
+    names = served.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert {"10.88.3.1", "127.0.0.1"} <= {str(address) for address in names.get_values_for_type(x509.IPAddress)}
+    assert plan.server(PORTS, "10.88.3.1") == "https://10.88.3.1:23002"
+
+
+def test_a_plane_is_not_moved_to_another_address() -> None:
+    there = State(version=VERSION, address="10.88.3.1")
+    for same in (None, "10.88.3.1"):
+        plane.check_address(there, same)
+    with pytest.raises(OperatorError, match=r"listens on 10\.88\.3\.1 and not on 127\.0\.0\.1: begin anew"):
+        plane.check_address(there, "127.0.0.1")
 
 
 def test_etcd_wants_client_certificates_on_the_loopback_address(tmp_path: Path, progress: RecordedProgress) -> None:

@@ -156,23 +156,34 @@ def test_the_hosts_file_has_every_host_and_keeps_what_was_written_beside_them() 
 
 def test_hosts_ask_no_name_server_outside_the_lab() -> None:
     made = host()
-    files = {file.path: file for file in hostfiles.files(LAB, made, [made], hosts_before="", user_data=None)}
+    files = {file.path: file for file in hostfiles.files(LAB, made, [made], hosts_before="")}
     assert files["/etc/resolv.conf"].content == "nameserver 10.88.3.1\n"
 
 
 def test_a_host_is_told_who_it_is_in_the_files_of_a_physical_machine() -> None:
     made = host()
-    files = {file.path: file for file in hostfiles.files(LAB, made, [made], hosts_before="", user_data=None)}
-    assert files["/etc/hostname"].content == "a\n"
+    files = {file.path: file for file in hostfiles.files(LAB, made, [made], hosts_before="")}
     assert files["/etc/machine-id"].content == "51235d84183a47d5b67fc04d8eef9ae1\n"
     assert files["/etc/slipway-lab/dmi/product_uuid"].content == "51235d84-183a-47d5-b67f-c04d8eef9ae1\n"
     assert files["/etc/slipway-lab/dmi/product_serial"].content == "SLIPWAY-51235D8418\n"
-    assert not any("cloud" in path for path in files)
+
+
+def test_what_a_host_changes_itself_is_written_before_its_first_boot_alone() -> None:
+    made = host()
+    always = {file.path for file in hostfiles.files(LAB, made, [made], hosts_before="")}
+    first = {file.path: file for file in hostfiles.first_files(made, user_data=None, registration="url: x\n")}
+    assert first == {
+        "/etc/hostname": hostfiles.File("/etc/hostname", "a\n"),
+        "/oem/registration/config.yaml": hostfiles.File("/oem/registration/config.yaml", "url: x\n", 0o600),
+    }
+    assert not always & first.keys()
+    assert not any("cloud" in path for path in always)
 
 
 def test_user_data_becomes_a_seed_that_only_root_reads() -> None:
     made = host()
-    files = {file.path: file for file in hostfiles.files(LAB, made, [made], hosts_before="", user_data="#cloud-config\n")}
+    given = hostfiles.first_files(made, user_data="#cloud-config\n", registration=None)
+    files = {file.path: file for file in given}
     assert files["/var/lib/cloud/seed/nocloud/user-data"] == hostfiles.File(
         "/var/lib/cloud/seed/nocloud/user-data", "#cloud-config\n", 0o600
     )

@@ -21,6 +21,11 @@ from slipway.lab.osimage.files import File, Link, Tree
 
 RELEASE = release_for(Version.parse("v1.35.4"))
 UNITS = "usr/lib/systemd/system"
+SCRIPTS = {
+    "usr/bin/elemental",
+    "usr/local/sbin/dmidecode",
+    *(f"usr/lib/slipway-lab/{name}" for name in ("prepare", "load-images", "cloud-network")),
+}
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +108,14 @@ def test_a_unit_that_starts_at_boot_is_wanted_by_the_target_that_it_names(tree: 
         assert tree[f"etc/systemd/system/{target}.wants/{unit}"] == Link(f"/lib/systemd/system/{unit}")
 
 
+def test_the_agent_starts_at_boot_and_rests_until_it_has_a_registration() -> None:
+    tree = osfiles.agent("/opt/slipway/bin/slipway")
+    unit = f"{UNITS}/slipway-agent.service"
+    assert values(tree, unit, "Service", "ExecStart") == ["/opt/slipway/bin/slipway agent run"]
+    assert "|/oem/registration/config.yaml" in values(tree, unit, "Unit", "ConditionPathExists")
+    assert tree["etc/systemd/system/multi-user.target.wants/slipway-agent.service"] == Link("/lib/systemd/system/slipway-agent.service")
+
+
 def test_no_unit_is_both_enabled_and_masked() -> None:
     assert not set(osfiles.ENABLED) & set(osfiles.MASKED)
 
@@ -128,18 +141,18 @@ def test_nothing_lies_where_debian_has_a_link_into_usr(tree: Tree) -> None:
 
 def test_scripts_can_be_run_and_other_files_cannot(tree: Tree) -> None:
     executable = {path for path, entry in tree.items() if isinstance(entry, File) and entry.mode == 0o755}
-    assert executable == {"usr/bin/elemental", "usr/lib/slipway-lab/prepare", "usr/lib/slipway-lab/load-images"}
+    assert executable == SCRIPTS
 
 
-@pytest.mark.parametrize("path", ["usr/bin/elemental", "usr/lib/slipway-lab/prepare", "usr/lib/slipway-lab/load-images"])
+@pytest.mark.parametrize("path", sorted(SCRIPTS))
 def test_scripts_are_posix_shell(tree: Tree, path: str, tmp_path: Path) -> None:
     subprocess.run(["sh", "-n", script(tree, path, tmp_path)], check=True)
 
 
-def test_cloud_init_takes_its_seed_from_the_disk_and_leaves_the_network_alone(tree: Tree) -> None:
+def test_cloud_init_takes_its_seed_from_the_disk(tree: Tree) -> None:
     settings = yaml.safe_load(content(tree, "etc/cloud/cloud.cfg.d/90-slipway-lab.cfg"))
     assert settings["datasource_list"] == ["NoCloud"]
-    assert settings["network"] == {"config": "disabled"}
+    assert settings["system_info"]["network"]["renderers"] == ["networkd"]
     assert settings["locale"] is False
 
 
@@ -150,79 +163,35 @@ def test_cloud_init_rests_on_a_host_without_a_seed(tree: Tree, stage: str) -> No
     assert drop_in["Unit"]["ConditionPathExists"] == "/var/lib/cloud/seed/nocloud/meta-data"
 
 
+def test_cloud_init_leaves_the_network_alone_unless_its_seed_has_a_configuration_for_it(tree: Tree, tmp_path: Path) -> None:
+    settings, seed = tmp_path / "etc/cloud/cloud.cfg.d", tmp_path / "var/lib/cloud/seed/nocloud"
+    for folder in (settings, seed):
+        folder.mkdir(parents=True)
+    text = content(tree, "usr/lib/slipway-lab/cloud-network")
+    for path in ("/etc/cloud", "/var/lib/cloud"):
+        text = text.replace(path, f"{tmp_path}{path}")
+    subprocess.run(["sh", "-c", text], check=True)
+    (written,) = settings.iterdir()
+    assert yaml.safe_load(written.read_text()) == {"network": {"config": "disabled"}}
+    (seed / "network-config").write_text("version: 2\n")
+    subprocess.run(["sh", "-c", text], check=True)
+    assert list(settings.iterdir()) == []
+
+
+def test_the_elemental_of_an_image_runs_without_slipway_around_it(tree: Tree, tmp_path: Path) -> None:
+    for name in ("elemental.py", "registry.py"):
+        (tmp_path / name).write_text(content(tree, f"usr/lib/slipway-lab/elemental/{name}"))
+    command = ["python3", "-E", "-s", str(tmp_path / "elemental.py"), "install"]
+    done = subprocess.run(command, cwd="/", env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, 'Error: unknown command "install" for "elemental": it has upgrade and version\n')
+
+
 def test_the_image_file_can_be_sourced_by_a_shell(tmp_path: Path) -> None:
     file = osfiles.image_file("v1.35.4-kubeadm", "0123abcd", "v1.35.4", "kubeadm")
     path = tmp_path / "image"
     path.write_text(file.content)
     command = ["sh", "-c", f'. {path}; echo "$NAME $DIGEST $KUBERNETES_VERSION $NODE_TOOL"']
     assert subprocess.check_output(command, text=True) == "v1.35.4-kubeadm 0123abcd v1.35.4 kubeadm\n"
-
-
-class TestElemental:
-    """The command that stages an image, run by the shell of this machine."""
-
-    def run(self, tree: Tree, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = stand_in(tmp_path, "systemctl", "")
-        program = script(tree, "usr/bin/elemental", tmp_path)
-        return subprocess.run(["sh", program, *arguments], env=environment, capture_output=True, text=True, check=False)
-
-    @pytest.mark.parametrize(
-        ("arguments", "staged"),
-        [
-            (["--system", "v1.35.4"], "v1.35.4"),
-            (["--system=v1.35.4-kubeadm"], "v1.35.4-kubeadm"),
-            (["--reboot=false", "--system", "v1.35.4"], "v1.35.4"),
-            (["--system", "oci:registry.example/os:v1.35.4"], "registry.example/os:v1.35.4"),
-            (["--system", "docker://registry.example:5000/os@sha256:00ff"], "registry.example:5000/os@sha256:00ff"),
-            (["--system.uri=oci:v1.35.4"], "v1.35.4"),
-            (["--system", "old", "--system", "new"], "new"),
-        ],
-    )
-    def test_upgrade_stages_the_image_and_does_not_reboot_unasked(
-        self, tree: Tree, tmp_path: Path, arguments: list[str], staged: str
-    ) -> None:
-        done = self.run(tree, tmp_path, "upgrade", *arguments)
-        assert (done.returncode, done.stderr) == (0, "")
-        folder = tmp_path / "var/lib/slipway-lab"
-        assert {path.name: path.read_text() for path in folder.iterdir()} == {"staged-image": f"{staged}\n"}
-        assert not (tmp_path / "systemctl.calls").exists()
-
-    @pytest.mark.parametrize("flag", ["--reboot", "--reboot=true"])
-    def test_upgrade_reboots_after_staging_where_asked(self, tree: Tree, tmp_path: Path, flag: str) -> None:
-        done = self.run(tree, tmp_path, "upgrade", flag, "--system", "v1.35.4")
-        assert done.returncode == 0
-        assert (tmp_path / "systemctl.calls").read_text() == "reboot\n"
-        assert (tmp_path / "var/lib/slipway-lab/staged-image").exists()
-
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            ([], "a command is missing"),
-            (["install"], "unknown command 'install'"),
-            (["upgrade"], "--system IMAGE is missing"),
-            (["upgrade", "--system"], "--system needs the name of an OS image"),
-            (["upgrade", "--system="], "--system IMAGE is missing"),
-            (["upgrade", "--system", "oci:"], "--system IMAGE is missing"),
-            (["upgrade", "--system", "a b"], "'a b' is not the name of an OS image"),
-            (["upgrade", "--reboot=maybe", "--system", "x"], "--reboot is true or false, not 'maybe'"),
-            (["upgrade", "--recovery", "--system", "x"], "unknown flag --recovery"),
-            (["upgrade", "v1.35.4"], "unexpected argument 'v1.35.4'"),
-            (["version", "now"], "version takes no arguments"),
-        ],
-    )
-    def test_bad_usage_gets_a_sentence_and_two_and_stages_nothing(
-        self, tree: Tree, tmp_path: Path, arguments: list[str], words: str
-    ) -> None:
-        done = self.run(tree, tmp_path, *arguments)
-        assert done.returncode == 2
-        assert words in done.stderr
-        assert "usage: elemental upgrade" in done.stderr
-        assert not (tmp_path / "var").exists()
-
-    def test_version_shows_the_image_that_runs(self, tree: Tree, tmp_path: Path) -> None:
-        (tmp_path / "etc").mkdir()
-        (tmp_path / "etc/slipway-lab-image").write_text("NAME=v1.35.4\n")
-        assert self.run(tree, tmp_path, "version").stdout == "NAME=v1.35.4\n"
 
 
 # setupKernelTunables of the kubelet, 1.33 to 1.36.

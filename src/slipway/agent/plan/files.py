@@ -34,7 +34,7 @@ def check(file: PlanFile) -> None:
         raise RefusedError(f"{shown} is refused: its path must begin with /")
     if ".." in path.split("/"):
         raise RefusedError(f"{shown} is refused: its path must not have .. in it")
-    clean = posixpath.normpath(path)
+    clean = _clean(path)
     if any(clean == folder or clean.startswith(f"{folder}/") for folder in _FORBIDDEN):
         raise RefusedError(f"{shown} is refused: what is under {' and '.join(_FORBIDDEN)} is the kernel's")
     if clean.count("/") < 2 and not (file.directory and file.action != plans.DELETE):
@@ -45,13 +45,18 @@ def check(file: PlanFile) -> None:
         raise RefusedError(f"{shown} is refused: its permissions {file.permissions} are more than 7777")
 
 
+def _clean(path: str) -> str:
+    # POSIX has two slashes at the beginning stand for something of their own; Linux does not.
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
 def mode(file: PlanFile) -> int:
     return int(file.permissions, 8)
 
 
 def apply(machine: Machine, file: PlanFile) -> None:
     """Make a file, or a folder, what the plan says; what is there is replaced by a rename, and never seen half-written."""
-    host, path = machine.host, posixpath.normpath(file.path)
+    host, path = machine.host, _clean(file.path)
     try:
         if file.action == plans.DELETE:
             host.remove(path)

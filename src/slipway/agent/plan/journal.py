@@ -18,14 +18,12 @@ State = Literal["none", "running", "succeeded", "failed", "canceled"]
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The instruction that is being run, and its process group while it has one."""
+    """The instruction that is being run."""
 
     name: str
     index: int
     of: int
     started: float
-    group: int = 0
-    group_start: str = ""
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,5 +73,5 @@ class JournalFile:
         self._machine.keep(paths.JOURNAL, msgspec.json.encode(journal))
 
     def note(self, journal: Journal) -> None:
-        """What only matters while the host is up, such as which process runs."""
+        """What only matters while the host is up, such as which instruction runs."""
         self._machine.host.write(paths.JOURNAL, msgspec.json.encode(journal), 0o600)

@@ -12,7 +12,7 @@ from slipway.agent import paths
 from slipway.agent.machine import CannotStartError, Finished
 from slipway.agent.plan import unixdate
 from slipway.agent.plan.files import RefusedError
-from slipway.agent.plan.runner import execute, idle
+from slipway.agent.plan.runner import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,7 +96,7 @@ def run_due(machine: Machine, plan: Plan, known: Mapping[str, Kept], stop: Calla
         attempt = (before.failures if before else 0) + 1
         folder = f"{paths.WORK}/periodic/{index}"
         try:
-            finished = execute(machine, instruction, folder, attempt=attempt, started=idle, stop=stop, timeout=_TIMEOUT)
+            finished = execute(machine, instruction, folder, attempt=attempt, stop=stop, timeout=_TIMEOUT)
         except (CannotStartError, RefusedError) as error:
             finished = Finished(127, str(error).encode())
         kept[instruction.name] = after(instruction, before, finished, now)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from slipway.api.elemental.plan import Instruction, PeriodicInstruction, Plan
 
 DEFAULT_COMMAND = "run.sh"
-EXECUTION_FOLDER = "CATTLE_AGENT_EXECUTION_PWD"
 ATTEMPT = "CATTLE_AGENT_ATTEMPT_NUMBER"
 
 
@@ -62,6 +61,9 @@ class Runner:
         except (FileError, InstructionError) as error:
             known = _failure(known, str(error), said)
         else:
+            if plan.files or plan.instructions:
+                # A plan is not run again once the journal has its success, so that what it did must not get lost after that.
+                self._machine.flush()
             known = msgspec.structs.replace(known, state="succeeded", failures=0)
         known = msgspec.structs.replace(known, finished=self._now(), output=report.outputs(said), running=None)
         self._journal.save(known)
@@ -73,17 +75,11 @@ class Runner:
         if wanted := self._interruption():
             raise Interrupted(wanted)
         running = Running(name=name, index=index + 1, of=len(plan.instructions), started=self._now())
+        self._journal.note(msgspec.structs.replace(known, running=running))
         self._progress(running)
-
-        def started(group: int) -> None:
-            here = msgspec.structs.replace(running, group=group, group_start=self._machine.group_start(group))
-            self._journal.note(msgspec.structs.replace(known, running=here))
-
         folder = f"{paths.WORK}/{known.checksum}/{index}"
         try:
-            finished = execute(
-                self._machine, instruction, folder, attempt=known.attempt, started=started, stop=lambda: self._interruption() == "canceled"
-            )
+            finished = execute(self._machine, instruction, folder, attempt=known.attempt, stop=lambda: self._interruption() == "canceled")
         except CannotStartError as error:
             raise _explained(name, f"{error}", b"", said) from None
         if self._interruption() == "canceled":
@@ -114,7 +110,6 @@ def execute(
     folder: str,
     *,
     attempt: int,
-    started: Callable[[int], None],
     stop: Callable[[], bool],
     timeout: float = 0.0,
 ) -> Finished:
@@ -122,7 +117,7 @@ def execute(
     host = machine.host
     image = images.folder(host, instruction.image, instruction.name) if instruction.image else ""
     base = host.location(image) if image else host.location(folder)
-    environment = {EXECUTION_FOLDER: host.location(folder), ATTEMPT: str(attempt)}
+    environment = {ATTEMPT: str(attempt)}
     for entry in instruction.env:
         key, _, value = entry.partition("=")
         environment[key] = value
@@ -136,7 +131,7 @@ def execute(
         folder=folder,
         timeout=timeout,
     )
-    return machine.execute(command, started=started, stop=stop)
+    return machine.execute(command, stop=stop)
 
 
 def _program(command: str, base: str) -> str:
@@ -181,15 +176,6 @@ def _ending(finished: Finished) -> str:
     return f"it ended with exit code {finished.code}" + (f" after it said: {last}" if last else "")
 
 
-def end_leftovers(machine: Machine, journal: Journal) -> bool:
-    """End the instruction that an agent left running when it was killed: it is run again, and never twice at once."""
-    running = journal.running
-    return running is not None and running.group > 0 and machine.end_group(running.group, running.group_start)
-
-
-def idle(_: int) -> None:
-    """For who does not need to know the process group."""
-
-
-def never() -> bool:
-    return False
+def end_leftovers(machine: Machine, journal: Journal) -> int:
+    """End what an agent left running when it was killed in a plan: the plan is run again, and never twice at once."""
+    return machine.end_leftovers(f"{paths.WORK}/{journal.checksum}") if journal.state == "running" else 0

@@ -17,24 +17,34 @@ if TYPE_CHECKING:
 
     from slipway.agent.machine import Machine
     from slipway.agent.registration.settings import Settings
+    from slipway.credentials.tpm import Identity
 
 NOT_FOUND = "MachineInventory not found"
 
 
-def register(machine: Machine, settings: Settings, *, log: Callable[[str], None]) -> None:
-    """Register, and keep what came of it.  The inventory of a host that was registered before is only brought up to date."""
+def register(machine: Machine, settings: Settings, *, log: Callable[[str], None], tpm: Identity | None = None) -> None:
+    """Register, and keep what came of it.  The inventory of a host that was registered before is only brought up to date.
+
+    ``tpm`` is that of a host whose caller has one already, as simulated hosts do.
+    """
+    if settings.auth != names.AUTH_TPM:
+        tpm = None
+    elif tpm is None:
+        tpm = identity.tpm(machine, settings)
     try:
-        config = exchange(machine, settings, update=machine.host.exists(paths.CONNECTION), log=log)
+        config = exchange(machine, settings, tpm, update=machine.host.exists(paths.CONNECTION), log=log)
     except ForgottenError:
         log("the host's inventory is gone, so that the host registers as a new one")
-        config = exchange(machine, settings, update=False, log=log)
+        config = exchange(machine, settings, tpm, update=False, log=log)
+    finally:
+        if tpm is not None:
+            tpm.close()
     keep(machine, config)
 
 
-def exchange(machine: Machine, settings: Settings, *, update: bool, log: Callable[[str], None]) -> dict[str, Any]:
+def exchange(machine: Machine, settings: Settings, tpm: Identity | None, *, update: bool, log: Callable[[str], None]) -> dict[str, Any]:
     """What the server tells a host that has registered."""
     shown = settings.url.rpartition("/")[0]
-    tpm = identity.tpm(machine, settings) if settings.auth == names.AUTH_TPM else None
     authorization: protocol.TpmAuthorization | protocol.PlainAuthorization
     if tpm is not None:
         authorization = protocol.TpmAuthorization(tpm.endorsement_pem, tpm.attestation_key())

@@ -74,7 +74,7 @@ class WebSocket:
             # The other side has gone before.
             pass
         finally:
-            self._reader.close()
+            # Closes the reader, too, which is that of its response.
             self._connection.close()
 
     def _frame(self) -> tuple[bool, int, bytes]:

@@ -246,7 +246,7 @@ def _json(payload: bytes, what: str) -> Any:
         raise ProtocolError(f"{what} has {len(payload)} bytes, more than the {MAX_FRAME} that are taken")
     try:
         return msgspec.json.decode(payload)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"{what} is no JSON: {str(error)[:200]}") from error
 
 

@@ -176,6 +176,7 @@ _ALL = (
     # Those of `lab`.
     Flag("bridge", "string", "Name of the lab's bridge; default: one that is free"),
     Flag("console", "bool", "Show what the host wrote to its console instead of its journal"),
+    Flag("expose", "bool", "Insist on the lab's network, from which hosts reach the API server; a new one is there if there is a network"),
     Flag("folder", "string", "Folder that has the programs", completes="dir"),
     Flag("follow", "bool", "Go on showing what is added"),
     Flag("host-range", "string", "Address range of the hosts, a /24; default: one that is free"),
@@ -190,6 +191,7 @@ _ALL = (
     Flag("output:list", "string", "Output format: text or json", default="text", short="o", completes=("text", "json")),
     Flag("pod-range", "string", "Address range of Pods, a /16; default: one that is free"),
     Flag("prune", "bool", "Free the cache of everything but the versions that are named"),
+    Flag("registration", "string", "File with the configuration by which a new host registers at its first boot", completes="file"),
     Flag("unit", "string", "Only the log of this unit"),
     Flag("user-data", "string", "File with what cloud-init does at the first boot", completes="file"),
     # Those of `agent`.
@@ -213,22 +215,26 @@ _ALL = (
     Flag("registration-url:agent", "string", "Where to register, as https://HOST:PORT/elemental/registration/TOKEN"),
     Flag("token:registration", "string", "Token of the registration, where the address does not end with it"),
     # Those of `manager`.
+    Flag("alive-image", "string", "Image of the static Pod that holds a cluster's virtual address; default: slipway.io/alive"),
     Flag(
         "bootstrap-token-ttl",
         "duration",
         "Life of the bootstrap tokens with which nodes join, renewed while one is awaited",
         default="2h0m0s",
     ),
+    Flag("catalog-namespace", "string", "Namespace of the image catalog; default: that of each BaremetalMachine"),
     Flag("concurrency", "int", "How many objects of a kind are worked on at once", default="10"),
     Flag(
         "controllers",
         "strings",
         "Controllers to run, comma-separated",
         default="[all]",
-        completes=("bootstrap", "machines", "controlplane", "all"),
+        completes=("bootstrap", "machines", "controlplane", "inventory", "baremetal", "all"),
     ),
     Flag("health-addr", "string", "Address of /healthz and /readyz, as [HOST]:PORT; 0 for none", default=":9440"),
+    Flag("host-deadline", "duration", "How long a host may take for a plan before that is told as a fault", default="30m0s"),
     Flag("image:manager", "string", "Container image of the manager; default: slipway with this program's version"),
+    Flag("join-deadline", "duration", "How long a host may take to join before that is told as a fault", default="20m0s"),
     Flag(
         "join-version",
         "string",
@@ -255,6 +261,18 @@ _ALL = (
     Flag("namespace", "string", "Namespace to work in; default: all of them"),
     Flag("namespace:install", "string", "Namespace of the manager", default="slipway-system"),
     Flag("output:manifests", "string", "Output format: yaml or json", default="yaml", short="o", completes=("yaml", "json")),
+    Flag(
+        "registration-api-server",
+        "string",
+        "URL of the API server as hosts that register reach it; default: what the manager itself uses",
+    ),
+    Flag(
+        "registration-bind-address",
+        "string",
+        "Address at which hosts register, as [HOST]:PORT; 0 for none",
+        default=":8443",
+    ),
+    Flag("registration-url", "string", "Where hosts call to register, as https://HOST[:PORT]; default: the manager's Service"),
     Flag("sync-period", "duration", "How often every object is looked at again, changed or not", default="10m0s"),
     Flag("watch-filter", "string", "Work only on objects with this value of the label cluster.x-k8s.io/watch-filter"),
     Flag(

@@ -63,6 +63,7 @@ def up(call: Invocation) -> None:
         bridge=call.text("bridge") or None,
         host_range=call.text("host-range") or None,
         pod_range=call.text("pod-range") or None,
+        registration=_registration(call),
     )
 
 
@@ -95,7 +96,7 @@ def host(call: Invocation) -> None:
     if action == "create":
         data = call.text("user-data")
         user_data = call.host.read(data).decode() if data else None
-        hosts.create(lab, name, find(call.text("image")), user_data=user_data)
+        hosts.create(lab, name, find(call.text("image")), user_data=user_data, registration=_registration(call))
     elif action == "start":
         hosts.start(lab, name, progress)
     elif action == "reboot":
@@ -156,13 +157,20 @@ def host_logs(call: Invocation) -> None:
 
 
 def management_up(call: Invocation) -> None:
-    from slipway.lab.management import plan, plane
+    from slipway.lab.management import plan, plane, state
+    from slipway.lab.network import addresses
     from slipway.lab.programs.obtain import obtain
 
     version = call.text("kubernetes-version")
     found = obtain(version, plan.PROGRAMS, folder=_folder(call), progress=TextProgress())
     paths = {name: obtained.path for name, obtained in found.items()}
-    started = plane.up(_lab(call).management, version, paths, TextProgress())
+    lab = _lab(call)
+    address = addresses.gateway(lab.record.host_network) if lab.exists else None
+    if address is None and call.switch("expose"):
+        raise OperatorError("the lab has no network on which hosts could reach the management plane: make it with `slipway lab network`")
+    # A plane that was there before the network stays where it is, unless it is asked for by name.
+    wanted = str(address) if address is not None and (call.switch("expose") or state.load(lab.management) is None) else None
+    started = plane.up(lab.management, version, paths, TextProgress(), address=wanted)
     sys.stdout.write(f"export KUBECONFIG={started.kubeconfig}\n")
 
 
@@ -176,6 +184,33 @@ def management_status(call: Invocation) -> None:
     from slipway.lab.management import status
 
     _table(call, [status.status(_lab(call).management)], ("version", "healthy", "server", "kubeconfig"))
+
+
+def registry_up(call: Invocation) -> None:
+    from slipway.lab.registry import server
+
+    sys.stdout.write(f"{server.up(_lab(call), TextProgress(out=sys.stderr)).address}\n")
+
+
+def registry_down(call: Invocation) -> None:
+    from slipway.lab.registry import server
+
+    server.down(_lab(call), TextProgress())
+
+
+def registry_push(call: Invocation) -> None:
+    from slipway.lab.osimage.image import find
+    from slipway.lab.registry import server
+
+    if not call.arguments:
+        raise UsageError("name what the image is to be: REPOSITORY:TAG")
+    pushed = server.push(_lab(call), find(call.text("image")), call.arguments[0], TextProgress(out=sys.stderr))
+    _table(call, [pushed], ("reference", "digest"))
+
+
+def _registration(call: Invocation) -> str | None:
+    path = call.text("registration")
+    return call.host.read(path).decode() if path else None
 
 
 def _lab(call: Invocation) -> Lab:

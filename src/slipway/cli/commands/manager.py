@@ -110,4 +110,13 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         # One label value names one provider.
         provider=declared.providers[0] if len(declared.providers) == 1 else "",
         webhook_url=call.text("webhook-url"),
+        registration_flags=_registration_flags(call),
     )
+
+
+def _registration_flags(call: Invocation) -> list[str]:
+    """How the manager that is installed is told what was said here."""
+    from slipway.cli.commands import managerflags
+
+    given = {name: managerflags.https_url(call, name) for name in ("registration-api-server", "registration-url")}
+    return [f"--{name}={value}" for name, value in given.items() if value]

@@ -8,8 +8,11 @@ from typing import Any
 
 from slipway.api.machinery.errors import UsageError
 from slipway.cli.argv.values import quote
+from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.settings import Settings
+from slipway.workload.alive import DEFAULT_IMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ def settings(call: Invocation) -> Settings:
         webhook_cert_dir=call.text("webhook-cert-dir"),
         sync_period=_seconds(call, "sync-period", 1),
         bootstrap=_bootstrap(call),
+        inventory=_inventory(call),
+        baremetal=_baremetal(call),
         log_format=one_of(call, "log-format"),
         verbosity=call.verbosity,
     )
@@ -48,6 +53,40 @@ def _bootstrap(call: Invocation) -> BootstrapOptions:
         join_version=join_version,
         version_file=call.switch("kubeadm-version-file"),
     )
+
+
+def _inventory(call: Invocation) -> InventoryOptions:
+    return InventoryOptions(
+        bind_address=address(call, "registration-bind-address"),
+        url=https_url(call, "registration-url"),
+        api_server=https_url(call, "registration-api-server"),
+    )
+
+
+def _baremetal(call: Invocation) -> BaremetalOptions:
+    return BaremetalOptions(
+        catalog_namespace=_matching(call, "catalog-namespace", _NAMESPACE, "the name of a namespace"),
+        join_deadline=timedelta(seconds=call.duration("join-deadline").seconds),
+        host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
+        alive_image=call.text("alive-image") or DEFAULT_IMAGE,
+    )
+
+
+def https_url(call: Invocation, name: str) -> str:
+    """A URL that hosts are told; empty where it was not given."""
+    from urllib.parse import urlsplit
+
+    value = call.text(name)
+    try:
+        parts = urlsplit(value)
+        wrong = value and (parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username)
+        # Reading it checks it.
+        _ = parts.port
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise UsageError(f"{quote(value)} for --{name} is not a URL that hosts can call: write https://HOST[:PORT]")
+    return value.rstrip("/")
 
 
 def one_of(call: Invocation, name: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from slipway.cli.argv.command import Command
 
 _RUN = (
-    "bootstrap-token-ttl", "concurrency", "controllers", "health-addr", "join-version", "kubeadm-version-file", "kubeconfig:manager",
-    "leader-elect", "leader-elect-namespace", "log-format", "metrics-bind-address", "namespace", "sync-period", "watch-filter",
-    "webhook-cert-dir", "webhook-port",
+    "alive-image", "bootstrap-token-ttl", "catalog-namespace", "concurrency", "controllers", "health-addr", "host-deadline",
+    "join-deadline", "join-version", "kubeadm-version-file", "kubeconfig:manager", "leader-elect", "leader-elect-namespace", "log-format",
+    "metrics-bind-address", "namespace", "registration-api-server", "registration-bind-address", "registration-url", "sync-period",
+    "watch-filter", "webhook-cert-dir", "webhook-port",
 )  # fmt: skip
-_INSTALL = ("controllers", "image:manager", "namespace:install", "webhook-url")
+_INSTALL = ("controllers", "image:manager", "namespace:install", "registration-api-server", "registration-url", "webhook-url")
 
 MANAGER = Command(
     "manager",

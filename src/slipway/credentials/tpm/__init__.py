@@ -28,6 +28,9 @@ class Identity(Protocol):
     def activate(self, credential: bytes, secret: bytes) -> bytes:
         """The server's secret out of its challenge."""
 
+    def close(self) -> None:
+        """Leave the TPM to others; nothing can be asked of it any more."""
+
 
 def tpm_hash(public_key: RSAPublicKey) -> str:
     """The name of a TPM: the SHA-256 of its EK, as Elemental has it."""

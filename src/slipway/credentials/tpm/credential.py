@@ -12,6 +12,7 @@ import struct
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from slipway.api.machinery.errors import OperatorError
 from slipway.credentials.tpm.structures import Reader, StructureError, sized
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _SEED, _KEY_BITS, _MAC_BITS = 32, 128, 256
 
 
-class CredentialError(ValueError):
+class CredentialError(OperatorError):
     """A credential that is not for this TPM, or was changed on its way."""
 
 

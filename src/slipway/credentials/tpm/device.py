@@ -83,7 +83,7 @@ class TPMDevice:
         # No key, not bound, a nonce that nobody needs, no secret, no encryption of parameters.
         parameters = sized(bytes(16)) + sized(b"") + struct.pack(">BHH", _POLICY_SESSION, structures.NULL, structures.SHA256)
         started = self._channel.run("StartAuthSession", _START_SESSION, (_NO_KEY, _NO_KEY), parameters)
-        session = int.from_bytes(started[:4], "big")
+        session = _Response(started, "StartAuthSession").number(4)
         try:
             no_limits = sized(b"") + sized(b"") + sized(b"") + struct.pack(">i", 0)
             self._channel.run("PolicySecret", _POLICY_SECRET, (structures.ENDORSEMENT, session), no_limits, (0,))
@@ -99,7 +99,7 @@ class TPMDevice:
         """The handle and the public area of the EK."""
         try:
             # Who set the TPM up may have kept the key in it, which saves the seconds of making it.
-            public = Reader(self._channel.run("ReadPublic", _READ_PUBLIC, (_PERSISTENT_ENDORSEMENT,)), "ReadPublic").sized()
+            public = _Response(self._channel.run("ReadPublic", _READ_PUBLIC, (_PERSISTENT_ENDORSEMENT,)), "ReadPublic").sized()
             if structures.read_public(public).policy == structures.ENDORSEMENT_POLICY:
                 return _PERSISTENT_ENDORSEMENT, public
         except (ResponseError, StructureError):
@@ -125,7 +125,7 @@ class TPMDevice:
         no_secret = sized(sized(b"") + sized(b""))
         parameters = no_secret + sized(template.encode()) + sized(b"") + struct.pack(">I", 0)
         response = self._channel.run("CreatePrimary", _CREATE_PRIMARY, (structures.ENDORSEMENT,), parameters, (0,))
-        handle = int.from_bytes(response[:4], "big")
+        handle = _Response(response, "CreatePrimary").number(4)
         self._loaded.append(handle)
         reader = _parameters(response[4:], "CreatePrimary")
         public, created, created_hash = reader.sized(), reader.sized(), reader.sized()
@@ -135,34 +135,47 @@ class TPMDevice:
     def _nv(self, index: int) -> bytes:
         """What the TPM keeps at an index, if anything."""
         try:
-            public = Reader(self._channel.run("NV_ReadPublic", _NV_READ_PUBLIC, (index,)), "NV_ReadPublic")
+            public = _Response(self._channel.run("NV_ReadPublic", _NV_READ_PUBLIC, (index,)), "NV_ReadPublic")
         except ResponseError:
             return b""
         # Index, hash and attributes are before the policy, and the size is after it.
-        area = Reader(public.sized(), "NV_ReadPublic")
+        area = _Response(public.sized(), "NV_ReadPublic")
         area.take(4 + 2 + 4)
         area.sized()
         size = min(area.number(2), _NV_MOST)
-        data = b""
-        try:
-            while len(data) < size:
-                span = struct.pack(">HH", min(_NV_CHUNK, size - len(data)), len(data))
-                data += _parameters(self._channel.run("NV_Read", _NV_READ, (index, index), span, (0,)), "NV_Read").sized()
-        except ResponseError:
-            return b""  # it is there and not for everybody
-        return data
+        # What makers put there is for whoever asks; some ask for the owner to ask.
+        for reader in (index, structures.OWNER):
+            data = b""
+            try:
+                while len(data) < size:
+                    span = struct.pack(">HH", min(_NV_CHUNK, size - len(data)), len(data))
+                    data += _parameters(self._channel.run("NV_Read", _NV_READ, (reader, index), span, (0,)), "NV_Read").sized()
+            except ResponseError:
+                continue
+            return data
+        return b""
 
     def _flush(self, handle: int) -> None:
         self._channel.run("FlushContext", _FLUSH, (), struct.pack(">I", handle))
 
 
-def _parameters(response: bytes, name: str) -> Reader:
+class _Response(Reader):
+    """What a TPM says; the operator learns of one that speaks otherwise than it should."""
+
+    def __init__(self, data: bytes, command: str) -> None:
+        super().__init__(data, f"the TPM's response to {command}")
+
+    def take(self, count: int) -> bytes:
+        try:
+            return super().take(count)
+        except StructureError as error:
+            raise TPMError(str(error)) from error
+
+
+def _parameters(response: bytes, command: str) -> _Response:
     """The parameters of a response with sessions; the sessions are after them."""
-    outer = Reader(response, f"the TPM's response to {name}")
-    try:
-        return Reader(outer.take(outer.number(4)), f"the TPM's response to {name}")
-    except StructureError as error:
-        raise TPMError(str(error)) from error
+    outer = _Response(response, command)
+    return _Response(outer.take(outer.number(4)), command)
 
 
 def _der(data: bytes) -> bytes:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import os
 import struct
 from base64 import b64encode
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from slipway.credentials.tpm import structures
 from slipway.credentials.tpm.credential import unseal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 SECRET_BYTES = 32
+_ENDORSEMENT_KEY, _ATTESTATION_KEY = "EK", "AK"
 _ENDORSEMENT_NAME = struct.pack(">I", structures.ENDORSEMENT)
 
 
@@ -33,13 +36,13 @@ class SoftwareTPM:
     def __init__(self, key_material: bytes) -> None:
         if len(key_material) != SECRET_BYTES:
             raise ValueError(f"the secret of a software TPM has {len(key_material)} bytes: it must have {SECRET_BYTES}")
-        self._secret = key_material
+        self._key: Callable[[str], RSAPrivateKey] = partial(_derived, key_material)
 
     @classmethod
     def of_keys(cls, endorsement: RSAPrivateKey, attestation: RSAPrivateKey) -> SoftwareTPM:
         """The TPM of two keys that exist already, which is how simulated hosts by the thousand have one."""
-        tpm = cls(bytes(SECRET_BYTES))
-        tpm.__dict__.update(_endorsement=endorsement, _attestation=attestation)
+        tpm = cls.__new__(cls)
+        tpm._key = {_ENDORSEMENT_KEY: endorsement, _ATTESTATION_KEY: attestation}.__getitem__
         return tpm
 
     @property
@@ -69,17 +72,16 @@ class SoftwareTPM:
     def activate(self, credential: bytes, secret: bytes) -> bytes:
         return unseal(self._endorsement, structures.name_of(self._public), credential, secret)
 
+    def close(self) -> None:
+        """There is nothing to leave."""
+
     @cached_property
     def _endorsement(self) -> RSAPrivateKey:
-        from slipway.credentials.tpm.primes import derive_key
-
-        return derive_key(self._secret, "EK")
+        return self._key(_ENDORSEMENT_KEY)
 
     @cached_property
     def _attestation(self) -> RSAPrivateKey:
-        from slipway.credentials.tpm.primes import derive_key
-
-        return derive_key(self._secret, "AK")
+        return self._key(_ATTESTATION_KEY)
 
     @cached_property
     def _public(self) -> bytes:
@@ -93,3 +95,9 @@ class SoftwareTPM:
         return struct.pack(">H", structures.SHA256) + structures.digest(
             structures.SHA256, _ENDORSEMENT_NAME + structures.name_of(self._public)
         )
+
+
+def _derived(secret: bytes, label: str) -> RSAPrivateKey:
+    from slipway.credentials.tpm.primes import derive_key
+
+    return derive_key(secret, label)

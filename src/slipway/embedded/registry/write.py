@@ -158,7 +158,8 @@ class Registry:
         if resource.namespaced:
             given["namespace"] = call.namespace
         namespaces.check_creation(self.store, resource, given)
-        if given.get("resourceVersion"):
+        # As etcd3's store has it: 0 is no version.  kubeadm's Service of CoreDNS comes with it.
+        if given.pop("resourceVersion", "") not in ("", "0", None):
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
         self._decode(call, manifest, applied=tracked)
         metadata.initialise(given, self.clock())

@@ -236,7 +236,7 @@ def _replace_content(edit: _Edit, document: goyaml.Document, index: int, span: t
     path: goyaml.Path = ("write_files", index)
     first = document.line((*path, "content"))
     keys = document.value["write_files"][index]
-    end = min((line for key in keys if (line := document.line((*path, key))) > first), default=span[1])
+    end = min((place for key in keys if (place := document.line((*path, key))) > first), default=span[1])
     line = edit.line(first)
     margin = line[: line.index("content")]
     if encoding in (*_BASE64, *_GZIPPED):

@@ -51,12 +51,12 @@ def image(catalog: Mapping[str, str] | None, where: str, version: str, registry:
     ``catalog`` is the data of the ConfigMap at ``where``, None where there is no such ConfigMap; ``registry`` is the address of the
     platform's registry, empty where none is known; ``cluster`` is whose annotation could name it.
     """
-    entry = _entry(catalog, where, version)
+    found = entry(catalog, where, version)
     if not registry:
         raise RegistryMissingError(
             f"it is not known which registry hosts pull from: set the annotation {REGISTRY_ADDRESS_ANNOTATION} on the Cluster {cluster}"
         )
-    _, rest = split(entry, f"the entry {key(version)} of the ConfigMap {where}")
+    _, rest = split(found, f"the entry {key(version)} of the ConfigMap {where}")
     address = registry.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
     if not _REGISTRY.fullmatch(address):
         raise InvalidImageError(f'the registry\'s address "{registry}" of the Cluster {cluster} is no host or host:port')
@@ -87,7 +87,8 @@ def split(reference: str, what: str) -> tuple[str, str]:
     return registry, rest
 
 
-def _entry(catalog: Mapping[str, str] | None, where: str, version: str) -> str:
+def entry(catalog: Mapping[str, str] | None, where: str, version: str) -> str:
+    """What the catalog has for a version."""
     if catalog is None:
         raise CatalogMissError(f"there is no ConfigMap {where}, which says by which image a host gets Kubernetes {version}: make it")
     wanted = key(version)

@@ -42,9 +42,14 @@ class LostClaimError(OperatorError):
     """The host that was meant cannot be had."""
 
 
+def is_of(host: Host, claimant: Claimant) -> bool:
+    """Whether the claimant has the host: by its name, which is one of a kind in its namespace and outlives a move to another cluster."""
+    return host.owner is not None and host.owner.baremetal_machine == claimant.owner.baremetal_machine
+
+
 def why_not(host: Host, claimant: Claimant) -> str:
     """Why a host cannot be claimed; empty where it can, or is the claimant's already."""
-    if host.owner == claimant.owner:
+    if is_of(host, claimant):
         return ""
     if host.owner is not None:
         return f"it is of the BaremetalMachine {host.owner.baremetal_machine or '(unnamed)'}"
@@ -92,7 +97,7 @@ async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant)
         if found is None:
             raise LostClaimError(f"the MachineInventory {name} is gone")
         host = host_of(found)
-        if host.owner == claimant.owner:
+        if is_of(host, claimant):
             return found
         why = why_not(host, claimant) or await _busy(client, name, claimant.namespace)
         if why:
@@ -133,7 +138,7 @@ async def release(
 async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None]) -> bool:
     for _ in range(_ATTEMPTS):
         found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
-        if found is None or host_of(found).owner != claimant.owner:
+        if found is None or not is_of(host_of(found), claimant):
             return False
         annotations = found["metadata"].get("annotations") or {}
         if all(annotations.get(key) == value for key, value in changes.items()):

@@ -4,7 +4,8 @@ What differs from host to host comes to the scripts by their environment, all pa
 is nothing to quote.  Their output is all on standard output: an agent keeps no other.
 
 A plan may be run again from its beginning at any time, after a power cut or by an agent that starts: every instruction looks at what is
-there.  A reprovision that has ended is known by its mark, under the id that follows from all of the plan.
+there.  The seed is put in its place last and in one step, with the id that follows from all of the plan: before it the host boots into
+nothing, after it into the node, and no power cut makes a node twice.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _SHELL = "/bin/sh"
 _ID_DIGITS = 16
 
 _STRICT = "set -eu\nexec 2>&1\n"
-# What comes before every step of a reprovision but the last two.
+# What comes before every step of a reprovision up to the one that decides it.
 _UNLESS_DONE = (
     _STRICT
     + """\
-if [ -e "$STATE/done" ]; then
+if [ "$(cat "$SEED/reprovision" 2>/dev/null)" = "$ID" ]; then
     echo "reprovision $ID has ended on this host before: nothing to do"
     exit 0
 fi
@@ -115,25 +116,6 @@ echo "there is no kubelet in $system: its version is not checked before the boot
 """
 )
 
-_PLACE_SEED = (
-    _UNLESS_DONE
-    + """\
-umask 077
-parent=${SEED%/*}
-new=$parent/.nocloud.new
-mkdir -p "$parent"
-rm -rf "$new"
-mkdir "$new"
-for name in $SEED_FILES; do
-    cp "$STATE/$name" "$new/$name"
-done
-sync
-rm -rf "$SEED"
-mv "$new" "$SEED"
-sync
-"""
-)
-
 _MARK_CLEANUP = (
     _UNLESS_DONE
     + """\
@@ -151,16 +133,32 @@ systemctl unmask kubelet.service
 """
 )
 
-# Under /run, which a boot empties: whoever finds the mark there knows that the host has not been booted since.
-_MARK_DONE = (
+# The step that decides: a boot after it makes a node of the host.  What is under /run a boot empties: whoever finds the mark there knows
+# that the host has not been booted since.
+_PLACE_SEED = (
+    _UNLESS_DONE
+    + """\
+umask 077
+parent=${SEED%/*}
+new=$parent/.nocloud.new
+mkdir -p "$parent" "${REBOOT_PENDING%/*}"
+rm -rf "$new"
+mkdir "$new"
+for name in $SEED_FILES; do
+    cp "$STATE/$name" "$new/$name"
+done
+echo "$ID" > "$new/reprovision"
+: > "$REBOOT_PENDING"
+rm -rf "$SEED"
+sync
+mv "$new" "$SEED"
+sync
+"""
+)
+
+_TIDY_UP = (
     _STRICT
     + """\
-if [ ! -e "$STATE/done" ]; then
-    mkdir -p "${REBOOT_PENDING%/*}"
-    : > "$REBOOT_PENDING"
-    : > "$STATE/done"
-    sync
-fi
 for name in $SEED_FILES; do
     rm -f "$STATE/$name"
 done
@@ -358,16 +356,16 @@ def _reprovision(wanted: Reprovision, id_: str) -> Plan:
         ("clean-cloud-init", _CLEAN_CLOUD_INIT, ()),
         ("upgrade-system", _UPGRADE_SYSTEM, (image,)),
         ("check-version", _CHECK_VERSION, (image, version, "STAGED=/run/elemental/staged", "SNAPSHOTS=/.snapshots")),
-        ("place-seed", _PLACE_SEED, (f"SEED={SEED}", names)),
         ("mark-cleanup", _MARK_CLEANUP, (f"CLEANUP_MARKER={CLEANUP_MARKER}",)),
         ("unmask-kubelet", _UNMASK_KUBELET, ()),
-        ("mark-done", _MARK_DONE, (pending, names)),
+        ("place-seed", _PLACE_SEED, (pending, names)),
+        ("tidy-up", _TIDY_UP, (names,)),
         ("reboot", _REBOOT, (pending,)),
     )
     return Plan(
         files=tuple(PlanFile(path=f"{folder}/{name}", content=content, permissions="0600") for name, content in seed.items()),
         instructions=tuple(
-            _instruction(name, script, (f"ID={id_}", f"STATE={folder}", *environment)) for name, script, environment in scripts
+            _instruction(name, script, (f"ID={id_}", f"STATE={folder}", f"SEED={SEED}", *environment)) for name, script, environment in scripts
         ),
     )
 

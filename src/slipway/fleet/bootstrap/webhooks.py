@@ -95,7 +95,19 @@ def _verdict(request: AdmissionRequest) -> Verdict:
     if found:
         return Verdict(problems(found))
     path, spec = _spec(request.object)
-    return Verdict(warnings=template_warnings(spec.get("files") or [], path, deadline))
+    warnings = template_warnings(spec.get("files") or [], path, deadline)
+    return Verdict(warnings=[*edit_warnings(request.object, request.old), *warnings])
+
+
+def edit_warnings(new: Manifest, old: Manifest | None) -> list[str]:
+    """What who edits a KubeadmConfigTemplate should know: nothing that is there changes by it, neither here nor upstream."""
+    if old is None or new.get("kind") != KUBEADM_CONFIG_TEMPLATE.kind or new.get("spec") == old.get("spec"):
+        return []
+    name = (new.get("metadata") or {}).get("name", "")
+    return [
+        f"machines that were made from {name} stay as they are, and only those made from now on have this: to replace them, make one of "
+        "another name and refer to it in the MachineDeployment's spec.template.spec.bootstrap.configRef"
+    ]
 
 
 def _defaulted(request: AdmissionRequest) -> Manifest:

@@ -30,6 +30,8 @@ _REASONS = {
     Fault.INVALID: "FieldValueInvalid",
     Fault.FORBIDDEN: "FieldValueForbidden",
     Fault.TOO_LONG: "FieldValueTooLong",
+    Fault.DUPLICATE: "FieldValueDuplicate",
+    Fault.NOT_SUPPORTED: "FieldValueNotSupported",
 }
 _PERCENT = re.compile(r"[+-]?[0-9]+%")
 _RANDOM = "{{ .random }}"

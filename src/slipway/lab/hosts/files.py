@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.agent import paths
+from slipway.lab.hosts import smbios
 from slipway.lab.network import addresses
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 CNI_FILE = "/etc/cni/net.d/10-slipway-lab.conflist"
 IDENTITY_FOLDER = "/etc/slipway-lab/dmi"
 """What /sys/class/dmi/id is on a physical machine; a container cannot have its own."""
+SMBIOS_FILE = "/etc/slipway-lab/smbios"
+"""The tables that the firmware of a physical machine has; the host's ``dmidecode`` reads them."""
+MAC_FILE = "/etc/slipway-lab/mac"
 
 _BEGIN, _END = "# slipway lab: hosts", "# slipway lab: end of hosts"
 
@@ -28,18 +33,26 @@ class File(msgspec.Struct, frozen=True):
     """A file of a host, or a symbolic link."""
 
     path: str
-    content: str = ""
+    content: str | bytes = ""
     mode: int = 0o644
     target: str = ""
     """Where a symbolic link points to."""
 
 
-def files(record: LabRecord, host: HostRecord, everyone: Iterable[HostRecord], *, hosts_before: str, user_data: str | None) -> list[File]:
+def first_files(host: HostRecord, *, user_data: str | None, registration: str | None) -> list[File]:
+    """What a host is given once, before its first boot, and may change itself afterwards."""
+    return [
+        File("/etc/hostname", f"{host.name}\n"),
+        *([] if user_data is None else seed(host, user_data)),
+        *([] if registration is None else [File(paths.REGISTRATION, registration, 0o600)]),
+    ]
+
+
+def files(record: LabRecord, host: HostRecord, everyone: Iterable[HostRecord], *, hosts_before: str) -> list[File]:
     """Everything that is written for a host before it boots; ``hosts_before`` is the /etc/hosts that it has."""
     wants = "/etc/systemd/system"
     units = "/lib/systemd/system"
     return [
-        File("/etc/hostname", f"{host.name}\n"),
         File("/etc/hosts", hosts_file(hosts_before, host, everyone)),
         File("/etc/machine-id", f"{host.machine_id}\n", 0o444),
         File("/etc/resolv.conf", f"nameserver {addresses.gateway(record.host_network)}\n"),
@@ -51,7 +64,8 @@ def files(record: LabRecord, host: HostRecord, everyone: Iterable[HostRecord], *
         ),
         File(CNI_FILE, cni_conflist(host)),
         *identity(host),
-        *([] if user_data is None else seed(host, user_data)),
+        File(SMBIOS_FILE, smbios.dump(record, host), 0o400),
+        File(MAC_FILE, f"{host.mac}\n"),
     ]
 
 
@@ -103,8 +117,8 @@ def hosts_file(before: str, host: HostRecord, everyone: Iterable[HostRecord]) ->
 def identity(host: HostRecord) -> list[File]:
     """Who made the host and which one it is, in files named as those of a physical machine."""
     values = {
-        "sys_vendor": "Slipway",
-        "product_name": "Slipway lab host",
+        "sys_vendor": smbios.MANUFACTURER,
+        "product_name": smbios.PRODUCT,
         "product_uuid": host.uuid,
         "product_serial": host.serial,
         "chassis_serial": host.serial,

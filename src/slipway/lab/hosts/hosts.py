@@ -69,8 +69,8 @@ class HostInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message: str
 
 
-def create(lab: Lab, name: str, image: Image, *, user_data: str | None = None) -> HostRecord:
-    """A host that boots ``image``, off; ``user_data`` is for cloud-init."""
+def create(lab: Lab, name: str, image: Image, *, user_data: str | None = None, registration: str | None = None) -> HostRecord:
+    """A host that boots ``image``, off; ``user_data`` is for cloud-init, ``registration`` for the agent, both at its first boot."""
     requirements.check_machine()
     requirements.check_space(lab.folder)
     wanted = ImageRecord(digest=image.digest, version=image.version, layers=tuple(str(layer) for layer in image.layers))
@@ -89,10 +89,11 @@ def create(lab: Lab, name: str, image: Image, *, user_data: str | None = None) -
             return existing[name]
         host = new_host(record, existing.values(), name, wanted, uuid.uuid4())
         lab.save_host(host)
-        if user_data is not None:
-            folder = lab.host_folder(name)
-            folder.user_data.touch(mode=0o600)
-            folder.user_data.write_text(user_data)
+        folder = lab.host_folder(name)
+        for path, text in ((folder.user_data, user_data), (folder.registration, registration)):
+            if text is not None:
+                path.touch(mode=0o600)
+                path.write_text(text)
         bridge.up(lab)
         _introduce(lab, host)
     return host
@@ -237,7 +238,7 @@ def describe(lab: Lab, host: HostRecord) -> HostInfo:
         pod_range=host.pod_range,
         version=host.image.version,
         image=host.image.digest,
-        staged_image=nextboot.staged_image(lab.host_folder(host.name)) or "",
+        staged_image=staged.reference if (staged := nextboot.staged_image(lab.host_folder(host.name))) is not None else "",
         link="cut" if host.cut else "up",
         boots=status.boots,
         boot_seconds=status.boot_seconds,

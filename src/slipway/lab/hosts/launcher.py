@@ -23,7 +23,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.lab import processes
 from slipway.lab.hosts import cgroups, files, nextboot, nspawn
 from slipway.lab.network import bridge
-from slipway.lab.record import ImageRecord, Lab, notify_socket
+from slipway.lab.record import Lab, notify_socket
 
 if TYPE_CHECKING:
     from slipway.lab.hosts.files import File
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 STOP_PATIENCE = 30.0
 """How long a host may take to power off before its power is taken away."""
+TRIAL = 300.0
+"""How long an image that a host was switched to may take to come up before the one before it is booted again."""
 _ASK_AGAIN = 0.1
 _NSPAWN_RUN = Path("/run/systemd/nspawn")
 _MULTI_USER = ("systemctl", "is-active", "--quiet", "multi-user.target")
@@ -44,14 +46,6 @@ def command(lab: Lab, host: str) -> list[str]:
     environment = f"XDG_CACHE_HOME={cache_root().parent}"
     module = [sys.executable, "-m", "slipway.lab.hosts.launcher", str(lab.folder), host]
     return ["env", environment, "unshare", "--mount", "--propagation", "slave", "--", *module]
-
-
-def find_image(reference: str) -> ImageRecord:
-    """The image that a host staged."""
-    from slipway.lab.osimage import image as osimage
-
-    found = osimage.find(reference)
-    return ImageRecord(digest=found.digest, version=found.version, layers=tuple(str(layer) for layer in found.layers))
 
 
 class Launcher:
@@ -67,6 +61,8 @@ class Launcher:
         wake.setblocking(False)
         self._wake = wake
         self._stop_by: float | None = None
+        self._trial_until: float | None = None
+        """When an image that has not been seen to come up is given up."""
 
     def run(self) -> None:
         signal.set_wakeup_fd(self._wake.fileno())
@@ -78,7 +74,7 @@ class Launcher:
             _NSPAWN_RUN.mkdir(parents=True, exist_ok=True)
             bridge.run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(_NSPAWN_RUN))
             while True:
-                code = self._boot()
+                code = self._life()
                 if code != nspawn.REBOOT_EXIT_CODE or self._stop_by is not None:
                     break
             if code != 0 and self._stop_by is None:
@@ -89,10 +85,39 @@ class Launcher:
         finally:
             self._update(phase="off", launcher=None, container=None, leader=None, message=message)
 
-    def _boot(self) -> int:
-        """One life of the host; the exit code of systemd-nspawn."""
-        began = time.monotonic()
+    def _life(self) -> int:
+        """One life of the host; where the image that it was switched to does not come up, that of the one before."""
         host = self._prepare()
+        if host.fallback is None:
+            return self._boot(host)
+        why = f"it had not reached multi-user.target within {TRIAL:g} s"
+        try:
+            code = self._boot(host)
+            if self._trial_until is None or self._stop_by is not None or code == nspawn.REBOOT_EXIT_CODE:
+                return code
+            if time.monotonic() < self._trial_until:
+                why = f"systemd-nspawn ended with exit code {code}, see {self._folder.console}"
+        except OperatorError as error:
+            why = error.message
+        return self._boot(self._fall_back(why))
+
+    def _fall_back(self, why: str) -> HostRecord:
+        """Boot what was booted before, as a boot loader does with a snapshot that does not come up."""
+        with self._lab.locked():
+            host = self._lab.host(self._name)
+            assert host.fallback is not None
+            message = f"the image {host.image.digest} did not boot and {host.fallback.digest} was booted instead: {why}"
+            host = msgspec.structs.replace(host, image=host.fallback, fallback=None)
+            nextboot.drop_system(self._folder)
+            self._lab.save_host(host)
+        self._trial_until = None
+        self._update(message=message, leader=None)
+        return host
+
+    def _boot(self, host: HostRecord) -> int:
+        """One boot; the exit code of systemd-nspawn."""
+        began = time.monotonic()
+        self._trial_until = began + TRIAL if host.fallback is not None else None
         at = notify_socket(self._record, host)
         self._mount(host)
         try:
@@ -122,9 +147,14 @@ class Launcher:
             for folder in (self._folder.upper, self._folder.work, self._folder.root):
                 folder.mkdir(exist_ok=True)
             self._folder.upper.chmod(0o755)  # it becomes the host's /
-            boot = nextboot.decide(host.image, nextboot.staged_image(self._folder), find_image, marked=nextboot.is_marked(self._folder))
+            boot = nextboot.decide(
+                host.image,
+                nextboot.staged_image(self._folder),
+                lambda staged: nextboot.image_of(self._folder, staged),
+                marked=nextboot.is_marked(self._folder),
+            )
             nextboot.apply(self._folder, boot)
-            host = msgspec.structs.replace(host, image=boot.image)
+            host = msgspec.structs.replace(host, image=boot.image, fallback=host.image if boot.switched else host.fallback)
             self._lab.save_host(host)
             nextboot.forget(self._folder)
         self._update(message=boot.message)
@@ -142,14 +172,9 @@ class Launcher:
 
     def _write_files(self, host: HostRecord) -> None:
         hosts_before = self._folder.root / "etc" / "hosts"
-        user_data = self._folder.user_data
-        wanted = files.files(
-            self._record,
-            host,
-            self._lab.hosts(),
-            hosts_before=hosts_before.read_text() if hosts_before.exists() else "",
-            user_data=user_data.read_text() if user_data.exists() else None,
-        )
+        wanted = files.files(self._record, host, self._lab.hosts(), hosts_before=hosts_before.read_text() if hosts_before.exists() else "")
+        if self._status.boots == 0:
+            wanted += files.first_files(host, user_data=_text(self._folder.user_data), registration=_text(self._folder.registration))
         for file in wanted:
             write_file(self._folder.root, file)
         (self._folder.root / "var" / "log" / "journal").mkdir(parents=True, exist_ok=True)  # a journal that outlives a boot
@@ -172,11 +197,20 @@ class Launcher:
                 if self._wakeup in ready:
                     self._on_signals(self._wakeup.recv(64))
                 if self._status.phase == "booting" and self._is_up():
+                    self._accept_image()
                     self._update(phase="running", boot_seconds=round(time.monotonic() - began, 2))
-                if self._stop_by is not None and time.monotonic() > self._stop_by:
+                if any(by is not None and time.monotonic() > by for by in (self._stop_by, self._trial_until)):
                     self._cut_power()
         os.close(handle)
         return os.waitstatus_to_exitcode(os.waitpid(container.pid, 0)[1])
+
+    def _accept_image(self) -> None:
+        """The image that the host was switched to has come up: there is no way back, and no need of one."""
+        self._trial_until = None
+        with self._lab.locked():
+            host = msgspec.structs.replace(self._lab.host(self._name), fallback=None)
+            self._lab.save_host(host)
+            nextboot.drop_layers(self._folder, host.image)
 
     def _timeout(self) -> float | None:
         if self._stop_by is not None:
@@ -217,6 +251,10 @@ class Launcher:
         self._lab.save_status(self._name, self._status)
 
 
+def _text(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
+
+
 def write_file(root: Path, file: File) -> None:
     """Write a file of a host, in place of what the image has there, be it a symbolic link."""
     path = root / file.path.lstrip("/")
@@ -226,7 +264,7 @@ def write_file(root: Path, file: File) -> None:
     if file.target:
         partial.symlink_to(file.target)
     else:
-        partial.write_text(file.content)
+        partial.write_bytes(file.content.encode() if isinstance(file.content, str) else file.content)
         partial.chmod(file.mode)
     partial.rename(path)
 

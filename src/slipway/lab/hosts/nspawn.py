@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.lab import processes
+from slipway.lab.osimage import cache
 from slipway.lab.processes import Process
 from slipway.lab.record import machine_name
 
@@ -32,6 +33,9 @@ PERSISTENT = {
 }
 """Folders of a host that are real folders of the machine: containerd cannot lay an overlay on an overlay."""
 
+OS_CACHE = "/run/slipway-lab/os"
+"""Where a host sees the layers of OS images that the machine has."""
+
 _LEADER = "X_NSPAWN_LEADER_PID="
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -53,6 +57,7 @@ def boot_command(record: LabRecord, host: HostRecord, folder: HostFolder) -> lis
         "--system-call-filter=@known",
         "--bind=/dev/kmsg",
         *(f"--bind={_escaped(folder.persistent / name)}:{inside}" for name, inside in PERSISTENT.items()),
+        f"--bind-ro={_escaped(cache.folder())}:{OS_CACHE}",
         "--resolv-conf=off",
         "--timezone=off",
         "--link-journal=no",

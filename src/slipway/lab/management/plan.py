@@ -1,7 +1,8 @@
 """What a management plane consists of: the control plane that kubeadm would make, as three processes of this machine.
 
-A configuration file for ``init`` says in what it differs from kubeadm's: it stays on the loopback address, on ports
-of its own, under a folder of its own.  Flags, certificates and kubeconfigs follow from that file as they do on a node.
+A configuration file for ``init`` says in what it differs from kubeadm's: it stays on the loopback address, or on the bridge of a lab
+whose hosts are to reach it, on ports of its own, under a folder of its own.  Flags, certificates and kubeconfigs follow from
+that file as they do on a node.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ def owner(port: str) -> str:
     return "etcd" if port == PEER_PORT else port
 
 
-def server(ports: Mapping[str, int]) -> str:
+def server(ports: Mapping[str, int], address: str = LOOPBACK) -> str:
     """The URL of the API server."""
-    return f"https://{LOOPBACK}:{ports['kube-apiserver']}"
+    return f"https://{address}:{ports['kube-apiserver']}"
 
 
 def kubeconfig_path(folder: Path) -> Path:
@@ -81,8 +82,8 @@ def log_path(folder: Path, name: str) -> Path:
     return folder / LOGS.lstrip("/") / f"{name}.log"
 
 
-def configuration_text(version: Version, ports: Mapping[str, int]) -> str:
-    """The configuration file for ``init``."""
+def configuration_text(version: Version, ports: Mapping[str, int], address: str = LOOPBACK) -> str:
+    """The configuration file for ``init``, of an API server at ``address``; the other programs stay on loopback."""
     client, peer = f"https://{LOOPBACK}:{ports['etcd']}", f"https://{LOOPBACK}:{ports[PEER_PORT]}"
     init = {
         "apiVersion": _API_VERSION,
@@ -97,10 +98,10 @@ def configuration_text(version: Version, ports: Mapping[str, int]) -> str:
         "kubernetesVersion": f"v{version}",
         "encryptionAlgorithm": "ECDSA-P256",  # made in no time
         "apiServer": {
-            "certSANs": ["localhost"],
+            "certSANs": ["localhost", *([] if address == LOOPBACK else [LOOPBACK])],
             "extraArgs": _args(
                 {
-                    "bind-address": LOOPBACK,
+                    "bind-address": address,
                     # The Service `kubernetes` cannot have a loopback address as its endpoint, and no Pod is there to ask for it.
                     "endpoint-reconciler-type": "none",
                 }
@@ -137,12 +138,12 @@ def configuration_text(version: Version, ports: Mapping[str, int]) -> str:
     return f"{goyaml.dump(init)}---\n{goyaml.dump(cluster)}"
 
 
-def context(folder: Path, version: Version, ports: Mapping[str, int], progress: Progress) -> NodeContext:
+def context(folder: Path, version: Version, ports: Mapping[str, int], progress: Progress, address: str = LOOPBACK) -> NodeContext:
     """The plane as a node whose root is ``folder``."""
     host = RealHost(root=str(folder), environment={})
-    config, release = configuration.load_init(host, configuration_text(version, ports), {}, progress, skip_cri_detection=True)
+    config, release = configuration.load_init(host, configuration_text(version, ports, address), {}, progress, skip_cri_detection=True)
     # kubeadm has no control plane that is for its own machine only, and takes a loopback address for "find one".
-    config.local_api_endpoint.advertise_address = LOOPBACK
+    config.local_api_endpoint.advertise_address = address
     return NodeContext(config=config, release=release, host=host, progress=progress)
 
 

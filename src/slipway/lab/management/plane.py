@@ -49,13 +49,17 @@ class ManagementPlane(msgspec.Struct, frozen=True, kw_only=True):
     processes: dict[str, Process]
 
 
-def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progress) -> ManagementPlane:
-    """Make a management plane healthy: what is missing is made and started, what runs is left alone."""
+def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progress, *, address: str | None = None) -> ManagementPlane:
+    """Make a management plane healthy: what is missing is made and started, what runs is left alone.
+
+    A new one's API server listens on ``address``, or on loopback; one that is there stays where it is.
+    """
     wanted = plan.parse_version(version)
     check_programs(programs, wanted)
     begun = time.monotonic()
     with _made(folder.absolute()) as place, _claimed(place):
-        state = load(place) or State(version=f"v{wanted}")
+        state = load(place) or State(version=f"v{wanted}", address=address or ports.LOOPBACK)
+        check_address(state, address)
         healthy = status.status(place).healthy
         running = _running(state)
         check_version(state, wanted, running, has_data=(place / plan.ETCD_DATA).exists())
@@ -65,13 +69,13 @@ def up(folder: Path, version: str, programs: Mapping[str, Path], progress: Progr
             state.version = f"v{wanted}"
             state.ports = _ports(place, state, running, progress)
             save(place, state)
-            ctx = plan.context(place, wanted, state.ports, WarningsOnly(progress))
+            ctx = plan.context(place, wanted, state.ports, WarningsOnly(progress), state.address)
             _bring_up(_Run(place, state, ctx, progress), programs, running)
             progress.say(f"[management] Healthy after {time.monotonic() - begun:.1f} s")
         return ManagementPlane(
             folder=place,
             version=state.version,
-            server=plan.server(state.ports),
+            server=plan.server(state.ports, state.address),
             kubeconfig=plan.kubeconfig_path(place),
             ports=dict(state.ports),
             processes=dict(state.processes),
@@ -123,6 +127,14 @@ def check_version(state: State, wanted: Version, running: Collection[str], *, ha
         )
 
 
+def check_address(state: State, wanted: str | None) -> None:
+    """OperatorError where the plane is asked for at another address: its certificates and kubeconfigs name the one that it has."""
+    if wanted is not None and wanted != state.address:
+        raise OperatorError(
+            f"the management plane listens on {state.address} and not on {wanted}: begin anew after `slipway lab management down`"
+        )
+
+
 class _Run:
     """One run of ``up`` on its way."""
 
@@ -148,7 +160,7 @@ class _Run:
                 reminded = time.monotonic()
 
         self.progress.say(f"[management] Waiting for {_TITLES[name]} to be healthy")
-        endpoint = status.endpoint(self.place, self.state.ports, name)
+        endpoint = status.endpoint(self.place, self.state, name)
         why = status.wait(endpoint, _HEALTHY_WITHIN, lambda: processes.is_running(process), remind)
         if why != HEALTHY and name not in self.started and not processes.is_running(process):
             # It had lost what it depends on, which is back by now.

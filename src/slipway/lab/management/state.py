@@ -8,6 +8,7 @@ import msgspec
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.real import RealHost
+from slipway.lab.management.ports import LOOPBACK
 from slipway.lab.processes import Process  # noqa: TC001 - msgspec reads it
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class State(msgspec.Struct, kw_only=True):
 
     version: str
     """The Kubernetes version that last worked with the data."""
+    address: str = LOOPBACK
+    """Where the API server listens."""
     ports: dict[str, int] = {}
     processes: dict[str, Process] = {}
 

@@ -19,7 +19,7 @@ from slipway.node import paths
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from slipway.lab.management.state import State
@@ -78,15 +78,16 @@ def status(folder: Path) -> Status:
         exists=True,
         healthy=all(program.healthy for program in programs),
         version=state.version,
-        server=plan.server(state.ports),
+        server=plan.server(state.ports, state.address),
         kubeconfig=str(plan.kubeconfig_path(folder)),
         programs=programs,
     )
 
 
-def endpoint(folder: Path, ports: Mapping[str, int], name: str) -> Endpoint:
+def endpoint(folder: Path, state: State, name: str) -> Endpoint:
     """Where a program is asked how it is; the certificates must be there."""
-    return Endpoint(address=LOOPBACK, port=ports[name], path=_HEALTH_PATHS[name], context=_client(folder, name))
+    address = state.address if name == "kube-apiserver" else LOOPBACK
+    return Endpoint(address=address, port=state.ports[name], path=_HEALTH_PATHS[name], context=_client(folder, name))
 
 
 def ask(endpoint: Endpoint) -> str:
@@ -140,7 +141,7 @@ def _client(folder: Path, name: str) -> ssl.SSLContext:
 def _program(folder: Path, state: State, name: str) -> ProgramStatus:
     process = state.processes.get(name)
     running = process is not None and processes.is_running(process)
-    reason = _reason(folder, state.ports, name) if running else "it does not run"
+    reason = _reason(folder, state, name) if running else "it does not run"
     return ProgramStatus(
         name=name,
         pid=process.pid if process else 0,
@@ -152,9 +153,9 @@ def _program(folder: Path, state: State, name: str) -> ProgramStatus:
     )
 
 
-def _reason(folder: Path, ports: Mapping[str, int], name: str) -> str:
+def _reason(folder: Path, state: State, name: str) -> str:
     try:
-        return ask(endpoint(folder, ports, name))
+        return ask(endpoint(folder, state, name))
     except FileNotFoundError as error:
         return f"it cannot be asked: {error.filename or 'a file of its certificates'} is missing"
 

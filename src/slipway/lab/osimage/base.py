@@ -36,6 +36,7 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "kmod", "mount", "util-linux", "procps", "ca-certificates"),
     *("containerd", "runc", "containernetworking-plugins", "python3", "cloud-init"),
     "python3-cffi-backend",  # cloud-init needs it under a virtual name, which debootstrap does not resolve
+    "dmidecode",
     *("iproute2", "iptables", "nftables", "conntrack", "ethtool", "socat", "iputils-ping", "curl"),
     "keepalived",  # for the container image of the virtual address; its own unit is masked
 )

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.agent import paths
+from slipway.agent import unit as agentunit
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from slipway.api.releases import Release
 
 _SOURCE = Path(__file__).parent / "root"
+_PROGRAMS = Path(__file__).parent / "programs"
+_ELEMENTAL = "usr/lib/slipway-lab/elemental"
 _UNITS = "etc/systemd/system"
 
 IMAGE_FILE = "etc/slipway-lab-image"
@@ -67,6 +72,7 @@ MASKED = (
 # cloud-init's four stages start Python each; a host without user data has no use for them.
 _CLOUD_INIT_STAGES = ("cloud-init-local", "cloud-init", "cloud-config", "cloud-final")
 _SEEDED_ONLY = "[Unit]\nConditionPathExists=/var/lib/cloud/seed/nocloud/meta-data\n"
+_NETWORK_FIRST = "\n[Service]\nExecStartPre=/usr/lib/slipway-lab/cloud-network\n"
 
 
 class File(msgspec.Struct, frozen=True):
@@ -94,8 +100,11 @@ def tree(release: Release) -> Tree:
         if path.is_file():
             content = _filled(path.read_text(), fill)
             found[path.relative_to(_SOURCE).as_posix()] = File(content, 0o755 if content.startswith("#!") else 0o644)
+    for name in ("elemental.py", "registry.py"):
+        found[f"{_ELEMENTAL}/{name}"] = File((_PROGRAMS / name).read_text())
     for stage in _CLOUD_INIT_STAGES:
-        found[f"usr/lib/systemd/system/{stage}.service.d/10-slipway-lab.conf"] = File(_SEEDED_ONLY)
+        before = _NETWORK_FIRST if stage == "cloud-init-local" else ""
+        found[f"usr/lib/systemd/system/{stage}.service.d/10-slipway-lab.conf"] = File(_SEEDED_ONLY + before)
     # Written at boot, as it depends on the cgroups of the machine that the host runs on.
     found["etc/containerd/config.toml"] = Link("/run/slipway-lab/containerd.toml")
     found["etc/systemd/system/default.target"] = Link("/lib/systemd/system/multi-user.target")
@@ -104,6 +113,15 @@ def tree(release: Release) -> Tree:
     for unit, target in ENABLED.items():
         found[f"{_UNITS}/{target}.wants/{unit}"] = Link(f"/lib/systemd/system/{unit}")
     return found
+
+
+def agent(program: str) -> Tree:
+    """The unit of the agent, which rests until a host has a registration."""
+    unit = Path(paths.UNIT).name
+    return {
+        f"usr/lib/systemd/system/{unit}": File(agentunit.text(program)),
+        f"{_UNITS}/multi-user.target.wants/{unit}": Link(f"/lib/systemd/system/{unit}"),
+    }
 
 
 def image_file(name: str, digest: str, version: str, node_tool: str) -> File:

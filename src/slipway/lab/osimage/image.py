@@ -179,6 +179,7 @@ def _install_programs(layer: Path, components: Mapping[str, Obtained], node_tool
         places["kubeadm"] = _COMPARISON_KUBEADM
         slipway.install(layer, base=root, wheels=cache.folder() / "wheels")
         _write(layer, {f"usr/bin/{name}": Link(slipway.LAUNCHER) for name in ("slipway", "kubeadm")})
+        _write(layer, files.agent(slipway.LAUNCHER))
     for program, place in places.items():
         if program in components:
             _install(components[program].path, layer / place, 0o755)

@@ -67,6 +67,8 @@ CLUSTER_API = {
 }
 """Upstream's managers, which ours are tested and measured beside, its command line, and the package of each; the managers do not tell
 their version."""
+REGISTRY = "registry"
+"""The registry of the distribution project, for the OS images of a lab."""
 
 
 SITES: Mapping[str, str] = {
@@ -105,6 +107,8 @@ def project_of(name: str) -> str:
     """The project that releases a program; what is not in the table is one of Kubernetes' many commands."""
     if name in CLUSTER_API:
         return "cluster-api"
+    if name == REGISTRY:
+        return "distribution"
     program = PROGRAMS.get(name) or TOOLS.get(name)
     return program.project if program is not None else "kubernetes"
 

@@ -32,6 +32,7 @@ _ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdct
 _COREDNS = "github.com/coredns/coredns"
 _HELM = "helm.sh/helm/v3"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
+_DISTRIBUTION = "github.com/distribution/distribution/v3"
 _SOURCES = Path(__file__).parent / "gosource"
 
 # The two packages from which a Kubernetes program reads its own version.
@@ -99,6 +100,15 @@ def version_flags(version: str) -> str:
     return "-s -w " + " ".join(f"-X {package}.{name}={value}" for package in _VERSION_PACKAGES for name, value in values.items())
 
 
+def helm_flags(upstream_go_mod: str, version: str) -> str:
+    """The linker flags that stamp Helm's version, and the Kubernetes version that charts are rendered for where no cluster says its own."""
+    minor = re.search(r"k8s\.io/client-go v0\.([0-9]+)\.", upstream_go_mod)
+    values = {f"{_HELM}/internal/version.version": version}
+    for package in ("pkg/chartutil", "pkg/lint/rules"):
+        values |= {f"{_HELM}/{package}.k8sVersionMajor": "1", f"{_HELM}/{package}.k8sVersionMinor": minor[1] if minor else "20"}
+    return "-s -w " + " ".join(f"-X {name}={value}" for name, value in values.items())
+
+
 def build(program: str, version: str, *, cache: Path | None = None, on_package: Callable[[str], None] | None = None) -> Path:
     """The path of ``program`` at ``version`` of its project, built unless the cache has it.
 
@@ -160,12 +170,18 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
                 package=f"{CLUSTER_API}/{catalog.CLUSTER_API[program]}",
                 linker_flags=f"-s -w -X {CLUSTER_API}/version.gitVersion={version}",
             )
+        case "distribution":
+            source = _module_source(go, _DISTRIBUTION, version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_DISTRIBUTION], version)
+            main = {f"{program}/main.go": (_SOURCES / f"{program}.go").read_text()}
+            return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text(), **main}, package=f"./{program}")
         case "helm":
             source = _module_source(go, _HELM, version)
+            upstream = (source / "go.mod").read_text()
             return Wrapper(
-                files={"go.mod": _go_mod((source / "go.mod").read_text(), [_HELM], version), "go.sum": (source / "go.sum").read_text()},
+                files={"go.mod": _go_mod(upstream, [_HELM], version), "go.sum": (source / "go.sum").read_text()},
                 package=f"{_HELM}/cmd/helm",
-                linker_flags=f"-s -w -X {_HELM}/internal/version.version={version}",
+                linker_flags=helm_flags(upstream, version),
             )
         case "pause":
             files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}

@@ -59,14 +59,25 @@ class Validator(NamedTuple):
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
     # Where there is one, requests for it come, with its own object, and others do not.
     subresource: str = ""
+    # Tells validations of one kind apart: whoever serves a kind has its own without one, and others look at it for a purpose of theirs.
+    purpose: str = ""
+    # In CEL: of which objects the API server asks; of all without it.
+    condition: str = ""
+    # Whether objects are stored unseen while nobody answers: for advice, which must not hold up others' controllers.
+    fails_open: bool = False
 
     @property
     def path(self) -> str:
-        return f"/validate-{f'{self.subresource}-' if self.subresource else ''}{_slug(self.kind)}"
+        return f"/validate-{''.join(f'{each}-' for each in self._distinction)}{_slug(self.kind)}"
 
     @property
     def name(self) -> str:
-        return f"validation{f'-{self.subresource}' if self.subresource else ''}.{self.kind.kind.lower()}.{self.kind.group}"
+        # The core group has no name, and a webhook's has three parts.
+        return f"{'-'.join(('validation', *self._distinction))}.{self.kind.kind.lower()}.{self.kind.group or 'core'}"
+
+    @property
+    def _distinction(self) -> tuple[str, ...]:
+        return tuple(each for each in (self.purpose, self.subresource) if each)
 
 
 class Defaulter(NamedTuple):

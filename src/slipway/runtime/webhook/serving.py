@@ -91,6 +91,7 @@ class HttpsServer:
         port: int,
         look: float = LOOK,
         retry: float = RETRY,
+        largest_header: int = 8190,
     ) -> None:
         self._source = source
         self._application = application
@@ -98,6 +99,7 @@ class HttpsServer:
         self._address = address
         self._wanted_port = port
         self._look, self._retry = look, retry
+        self._largest_header = largest_header
         self._pair: Pair | None = None
         self._context: ssl.SSLContext | None = None
         self._why_not = f"{what} are not served yet"
@@ -121,6 +123,7 @@ class HttpsServer:
             auto_decompress=False,
             keepalive_timeout=_IDLE,
             lingering_time=_LINGER,
+            max_field_size=self._largest_header,
         )
         await runner.setup()
         try:

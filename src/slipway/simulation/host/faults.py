@@ -7,7 +7,7 @@ import random
 import msgspec
 
 
-class PowerLost(BaseException):  # noqa: N818 - nobody is to catch it
+class PowerLost(BaseException):
     """The machine is off, in the middle of whatever it did."""
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections import Counter
+from ipaddress import IPv4Address, IPv4Interface
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -249,12 +250,25 @@ class Machine:
             f"/sys/class/net/{self.hardware.interface}/mtu": "1500",
             f"/sys/class/net/{self.hardware.interface}/operstate": "up",
             "/sys/class/net/lo/address": "00:00:00:00:00:00",
+            "/proc/net/route": self._routes(),
+            "/etc/resolv.conf": f"nameserver {self.hardware.gateway}",
         }
         for path, text in place.items():
             self.tree.make_dirs(path.rpartition("/")[0])
             self.tree.write(path, f"{text}\n".encode())
         if not self.tree.exists("/etc/machine-id"):
             self.tree.write("/etc/machine-id", f"{self.hardware.uuid.replace('-', '')}\n".encode())
+
+    def _routes(self) -> str:
+        own = IPv4Interface(self.hardware.address)
+        words = [int.from_bytes(IPv4Address(each).packed, "little") for each in (self.hardware.gateway, own.network[0], own.netmask)]
+        gateway, network, mask = (f"{word:08X}" for word in words)
+        name = self.hardware.interface
+        return (
+            "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+            f"{name}\t00000000\t{gateway}\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+            f"{name}\t{network}\t00000000\t0001\t0\t0\t0\t{mask}\t0\t0\t0"
+        )
 
     def program(self, name: str) -> Callable[[Process], int] | None:
         from slipway.simulation.host import programs

@@ -262,7 +262,9 @@ def _show_addresses(machine: Machine, process: Process, given: dict[str, str], *
         if not one_line and (wanted or "to" not in given):
             process.say(f"{number}: {device}: <UP>")
         for address in wanted:
-            process.say(f"{number}: {device}    inet {address} scope global {device}" if one_line else f"    inet {address} scope global {device}")
+            process.say(
+                f"{number}: {device}    inet {address} scope global {device}" if one_line else f"    inet {address} scope global {device}"
+            )
     return 0
 
 

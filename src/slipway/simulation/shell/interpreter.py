@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fnmatch
 import os
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,6 +15,8 @@ from slipway.simulation.shell.nodes import Case, For, Function, Group, If, Simpl
 from slipway.simulation.shell.process import NOT_FOUND, Process
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from slipway.simulation.shell.nodes import AndOr, Command, List, Pipeline, Redirection
     from slipway.simulation.shell.process import System
 
@@ -23,7 +24,7 @@ _read = lru_cache(maxsize=512)(grammar.parse)
 _SYNTAX_ERROR = 2
 
 
-class Exit(Exception):
+class Exit(Exception):  # noqa: N818 - nothing went wrong
     """``exit``, or a command that failed under ``set -e``."""
 
     def __init__(self, code: int) -> None:
@@ -34,7 +35,7 @@ class Return(Exit):
     """``return`` from a function."""
 
 
-class Loop(Exception):
+class Loop(Exception):  # noqa: N818 - nothing went wrong
     """``break`` and ``continue``."""
 
     def __init__(self, levels: int, *, again: bool) -> None:

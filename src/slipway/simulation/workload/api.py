@@ -132,5 +132,3 @@ async def _copy_back(reader: asyncio.StreamReader, socket: web.WebSocketResponse
     while data := await reader.read(_PIECE):
         await socket.send_bytes(b"\x00" + data)
     await socket.close()
-
-

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.storage.store import Change
     from slipway.simulation.host.machine import Machine
+    from slipway.simulation.kubelet import Kubelet
 
 API_SERVER, ETCD = "kube-apiserver", "etcd"
 ETCD_PORT = 2379
@@ -69,6 +71,8 @@ class WorkloadCluster:
         self.controllers = Controllers(self.api.core, authority)
         self.planes: dict[str, tuple[Machine, str]] = {}
         """The machines that are control planes or were, each with the name of its Node, by the machine's name."""
+        self.kubelets: dict[str, Kubelet] = {}
+        """Those that run, by the names of their Nodes: they are woken when their Pods change."""
         self.outages = 0
         """How often the API stopped answering."""
         self._holds = holds
@@ -88,6 +92,7 @@ class WorkloadCluster:
         for name, rules in _ROLES.items():
             await self._create(rbac.role(name, rules))
         await self._create(rbac.binding("system:node", "system:node", [{"kind": "Group", "name": "system:nodes"}]))
+        self.api.core.store.listen(self._observe, "pods")
         self._task = asyncio.create_task(self._run(), name="simulated workload cluster")
 
     async def stop(self) -> None:
@@ -103,9 +108,10 @@ class WorkloadCluster:
         """Something changed on a machine: see who runs, and whether the API answers."""
         self._wake.set()
 
-    def takes_part(self, machine: Machine) -> bool:
-        """Whether the machine has the files of a control plane of this cluster: else its containers are of another one."""
-        return machine.powered and machine.tree.exists("/etc/kubernetes/manifests")
+    def _observe(self, bucket: str, change: Change) -> None:
+        node = (change.current.manifest().get("spec") or {}).get("nodeName") or ""
+        if node in self.kubelets:
+            self.kubelets[node].wake()
 
     def is_ready(self, machine: Machine) -> bool:
         """Whether the API server of a machine answers at the machine's own address."""

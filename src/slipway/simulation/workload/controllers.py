@@ -135,7 +135,11 @@ class Controllers:
             return
         approved = {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": "Auto approving kubelet client certificate"}
         await self._client.patch(
-            CERTIFICATE_SIGNING_REQUEST, name, "", {"status": {"conditions": [{**approved, "lastUpdateTime": _time()}]}}, subresource="approval"
+            CERTIFICATE_SIGNING_REQUEST,
+            name,
+            "",
+            {"status": {"conditions": [{**approved, "lastUpdateTime": _time()}]}},
+            subresource="approval",
         )
         profile = Profile(common_name=names[0], organizations=("system:nodes",), usages=(CLIENT_AUTH,))
         signed = x509.signed(profile, request.public_key(), self._authority, x509.period(datetime.now(UTC), Duration.of(hours=24 * 365)))  # type: ignore[arg-type]
@@ -231,7 +235,9 @@ class Controllers:
     async def _pod(self, namespace: str, name: str) -> None:
         found = self._client.find(POD, name, namespace)
         for kind, what in ((REPLICA_SET, "replicaset"), (DAEMON_SET, "daemonset")):
-            owners = {each["name"] for each in ((found or {}).get("metadata") or {}).get("ownerReferences") or () if each["kind"] == kind.kind}
+            owners = {
+                each["name"] for each in ((found or {}).get("metadata") or {}).get("ownerReferences") or () if each["kind"] == kind.kind
+            }
             known = [each["metadata"]["name"] for each in self._client.list(kind, namespace)] if found is None else owners
             for owner in known:
                 self._add(what, namespace, owner)

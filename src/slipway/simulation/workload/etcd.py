@@ -25,7 +25,7 @@ _NOT_FOUND, _FAILED_PRECONDITION, _UNAVAILABLE, _UNIMPLEMENTED = 5, 9, 14, 12
 _LARGEST = 1 << 20
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """What etcd answers instead of doing it."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -61,7 +61,7 @@ class Etcd:
         found = next((member for member in self.members.values() if member.peer_url == peer_url), None)
         if found is None:
             if self.members:
-                raise Refused(_UNAVAILABLE, f"the member {name} was removed from the cluster, or never added")
+                raise RefusedError(_UNAVAILABLE, f"the member {name} was removed from the cluster, or never added")
             found = self._new(peer_url)
         found.name, found.client_url, found.running = name, client_url, True
         self.settle()
@@ -91,7 +91,7 @@ class Etcd:
     # What is asked.
 
     def answer(self, member: Member, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What one member answers; Refused where it does not do it."""
+        """What one member answers; RefusedError where it does not do it."""
         self.index += 1
         header = {"cluster_id": "7", "member_id": str(member.id), "revision": str(self.index), "raft_term": "2"}
         match path:
@@ -112,9 +112,9 @@ class Etcd:
                     "alarms": [{"memberID": str(each.id), "alarm": each.alarm} for each in self.members.values() if each.alarm],
                 }
         if member.learner:
-            raise Refused(_UNAVAILABLE, "etcdserver: rpc not supported for learner")
+            raise RefusedError(_UNAVAILABLE, "etcdserver: rpc not supported for learner")
         if not self.has_quorum():
-            raise Refused(_UNAVAILABLE, "etcdserver: no leader")
+            raise RefusedError(_UNAVAILABLE, "etcdserver: no leader")
         match path:
             case "/v3/cluster/member/list":
                 return {"header": header, "members": self._listed()}
@@ -130,15 +130,15 @@ class Etcd:
             case "/v3/maintenance/transfer-leadership":
                 self.move_leader(member, int(body["targetID"]))
                 return {"header": header}
-        raise Refused(_UNIMPLEMENTED, f"this is not simulated: {path}")
+        raise RefusedError(_UNIMPLEMENTED, f"this is not simulated: {path}")
 
     def add(self, peer_url: str, *, learner: bool) -> Member:
         if any(member.peer_url == peer_url for member in self.members.values()):
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: Peer URLs already exists")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: Peer URLs already exists")
         if learner and any(member.learner for member in self.members.values()):
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: too many learner members in cluster")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: too many learner members in cluster")
         if any(not member.running for member in self.members.values() if not member.learner):
-            raise Refused(_UNAVAILABLE, "etcdserver: unhealthy cluster")
+            raise RefusedError(_UNAVAILABLE, "etcdserver: unhealthy cluster")
         made = self._new(peer_url, learner=learner)
         self.settle()
         return made
@@ -146,9 +146,9 @@ class Etcd:
     def promote(self, member_id: int) -> None:
         member = self._member(member_id)
         if not member.learner:
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: can only promote a learner member")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: can only promote a learner member")
         if not member.running:
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: can only promote a learner member which is in sync with leader")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: can only promote a learner member which is in sync with leader")
         member.learner = False
         self.settle()
 
@@ -156,16 +156,16 @@ class Etcd:
         leaving = self._member(member_id)
         voters = [member for member in self.members.values() if not member.learner and member is not leaving]
         if not leaving.learner and sum(member.running for member in voters) <= len(voters) // 2:
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: re-configuration failed due to not enough started members")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: re-configuration failed due to not enough started members")
         del self.members[member_id]
         self.settle()
 
     def move_leader(self, asked: Member, target: int) -> None:
         if asked.id != self.leader:
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: not leader")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: not leader")
         wanted = self.members.get(target)
         if wanted is None or wanted.learner:
-            raise Refused(_FAILED_PRECONDITION, "etcdserver: bad leader transferee")
+            raise RefusedError(_FAILED_PRECONDITION, "etcdserver: bad leader transferee")
         self.leader = target
         self.settle()
 
@@ -178,7 +178,7 @@ class Etcd:
     def _member(self, member_id: int) -> Member:
         found = self.members.get(member_id)
         if found is None:
-            raise Refused(_NOT_FOUND, "etcdserver: member not found")
+            raise RefusedError(_NOT_FOUND, "etcdserver: member not found")
         return found
 
     def _listed(self) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ class Gateway:
     def _answer(self, path: str, body: bytes) -> bytes:
         try:
             status, content = "200 OK", self._etcd.answer(self._member, path, msgspec.json.decode(body or b"{}"))
-        except Refused as error:
+        except RefusedError as error:
             status = "503 Service Unavailable" if error.code == _UNAVAILABLE else "400 Bad Request"
             content = {"code": error.code, "message": error.message}
         encoded = msgspec.json.encode(content)

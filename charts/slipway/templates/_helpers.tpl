@@ -1,0 +1,39 @@
+{{/* What is in no namespace has the release's in its name, but for the usual one: several managers may share a cluster. */}}
+{{- define "slipway.suffix" -}}
+{{- if ne .Release.Namespace "slipway-system" }}-{{ .Release.Namespace }}{{ end -}}
+{{- end }}
+
+{{/* A repository in the registry of the platform. */}}
+{{- define "slipway.inRegistry" -}}
+{{- $address := .Values.global.registry.address | trimSuffix "/" -}}
+{{- if $address }}{{ $address }}/{{ end }}{{ .repository -}}
+{{- end }}
+
+{{- define "slipway.image" -}}
+{{- $tag := default (printf "v%s" .Chart.AppVersion) .Values.image.tag -}}
+{{ include "slipway.inRegistry" (dict "Values" .Values "repository" .Values.image.repository) }}:{{ $tag }}
+{{- end }}
+
+{{- define "slipway.catalogNamespace" -}}
+{{ default .Release.Namespace .Values.provider.imageCatalog.namespace }}
+{{- end }}
+
+{{- define "slipway.hasBaremetal" -}}
+{{- if or (has "all" .Values.controllers) (has "baremetal" .Values.controllers) }}true{{ end -}}
+{{- end }}
+
+{{/* The flags of the manager that values decide, as a list. */}}
+{{- define "slipway.flags" -}}
+{{- $flags := list -}}
+{{- if or (has "all" .Values.controllers) (has "inventory" .Values.controllers) -}}
+{{- with .Values.registration.url }}{{ $flags = append $flags (printf "--registration-url=%s" .) }}{{ end -}}
+{{- with .Values.registration.apiServer }}{{ $flags = append $flags (printf "--registration-api-server=%s" .) }}{{ end -}}
+{{- end -}}
+{{- if include "slipway.hasBaremetal" . -}}
+{{- with .Values.provider.imageCatalog.namespace }}{{ $flags = append $flags (printf "--catalog-namespace=%s" .) }}{{ end -}}
+{{- with .Values.provider.aliveImage }}
+{{- $flags = append $flags (printf "--alive-image=%s" (include "slipway.inRegistry" (dict "Values" $.Values "repository" .))) }}
+{{- end -}}
+{{- end -}}
+{{- concat $flags .Values.extraArgs | toYaml -}}
+{{- end }}

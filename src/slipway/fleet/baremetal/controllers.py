@@ -1,0 +1,37 @@
+"""What ``--controllers=baremetal`` runs.  Beside these there is nothing to reconcile: a BaremetalMachineTemplate never changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slipway.fleet.baremetal import alive, cluster, pools
+from slipway.fleet.baremetal.machine import reconciler as machine
+from slipway.fleet.baremetal.machine import watches
+
+if TYPE_CHECKING:
+    from slipway.fleet.baremetal.options import BaremetalOptions
+    from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.runtime.controller import Reconciler
+    from slipway.runtime.manager import Manager
+
+NAME = "baremetal"
+WATCHES = (*cluster.WATCHES, *watches.WATCHES, *pools.WATCHES, *alive.WATCHES)
+RULES = (*cluster.RULES, *machine.RULES, *pools.RULES, *alive.RULES)
+
+
+def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadClusters) -> list[Reconciler]:
+    """``workload`` is the manager's own, shared by all its controllers."""
+    client, cache, events = manager.client, manager.cache, manager.events
+    return [
+        cluster.BaremetalClusterReconciler(client, cache, events=events),
+        machine.BaremetalMachineReconciler(
+            client,
+            cache,
+            options,
+            workload=workload,
+            events=events,
+            enqueue=lambda request: manager.enqueue(machine.NAME, request),
+        ),
+        pools.MachineInventoryPoolReconciler(client, cache, events=events),
+        alive.AliveReconciler(client, cache, workload),
+    ]

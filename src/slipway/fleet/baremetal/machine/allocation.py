@@ -1,0 +1,97 @@
+"""Getting a host for a BaremetalMachine: the intent first, then the claim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.infrastructure.machine import BaremetalMachine
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE
+from slipway.fleet.baremetal import claim
+from slipway.fleet.baremetal.claim import LostClaimError
+from slipway.fleet.baremetal.hosts import host_of, hosts_of
+from slipway.fleet.baremetal.pool import member_names
+from slipway.fleet.contract.conditions import FALSE, TRUE
+from slipway.fleet.contract.facts import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.fleet.baremetal.machine.run import Run
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.objects import Object
+
+POOL_INDEX = "machineInventoryPool"
+# A host that comes back is told by a watch; this is for what no watch tells.
+_RETRY = 60.0
+
+
+def pool_key(found: Object) -> Iterable[str]:
+    """The index of BaremetalMachines by their pool."""
+    return [f"{found.namespace}/{read(found, BaremetalMachine).spec.machine_inventory_pool_ref.name}"]
+
+
+class Allocation:
+    def __init__(self, client: AsyncClient, cache: Cache) -> None:
+        self._client = client
+        self._cache = cache
+
+    async def allocate(self, run: Run) -> bool:
+        """Whether there is a host now."""
+        run.phase = names.PENDING_PHASE
+        if run.pool is None:
+            return self._none(
+                run,
+                names.POOL_MISSING_REASON,
+                f"there is no MachineInventoryPool {run.namespace}/{run.pool_name}: make it, or make a template that names another one",
+            )
+        if run.pool.spec.cluster_name != run.cluster.name:
+            return self._none(
+                run,
+                names.POOL_INVALID_REASON,
+                f"the MachineInventoryPool {run.pool_name} is for the Cluster {run.pool.spec.cluster_name}, not for {run.cluster.name}: "
+                "name a pool of this cluster in a template",
+            )
+        try:
+            await self._claim(run, run.pool.spec.machine_inventories)
+        except LostClaimError as error:
+            return self._none(
+                run,
+                names.POOL_EXHAUSTED_REASON,
+                f"{error.message}. Add a MachineInventory to the pool, or wait for a host that is being cleaned",
+            )
+        run.phase = names.ALLOCATED_PHASE
+        run.manifest["spec"] = {**run.spec, "providerID": names.provider_id(run.claimed.name)}
+        run.tell(names.INVENTORY_ALLOCATED_CONDITION, TRUE, names.ALLOCATED_REASON)
+        await run.save_spec()
+        return True
+
+    async def _claim(self, run: Run, members: list[PoolMember]) -> None:
+        """Claim the host that is meant, else the first that is free; the intent is written down before each attempt."""
+        hosts = await hosts_of(self._cache, run.namespace, member_names(members))
+        meant = await self._meant_by_others(run)
+        while True:
+            name = run.intent if run.intent in hosts else claim.choose(members, hosts, run.claimant, meant)
+            if name != run.intent:
+                run.mean(name)
+                await run.save()
+            try:
+                run.host = host_of(await claim.take(self._client, self._cache, name, run.claimant))
+                return
+            except LostClaimError:
+                # What the API server says of it is newer than what the cache does.
+                hosts.pop(name, None)
+                run.mean("")
+
+    async def _meant_by_others(self, run: Run) -> set[str]:
+        found = await self._cache.list(BAREMETAL_MACHINE, index=(POOL_INDEX, f"{run.namespace}/{run.pool_name}"))
+        references = [read(each, BaremetalMachine).status.machine_inventory_ref for each in found if each.name != run.name]
+        return {reference.name for reference in references if reference is not None}
+
+    def _none(self, run: Run, reason: str, message: str) -> bool:
+        run.mean("")
+        run.tell(names.INVENTORY_ALLOCATED_CONDITION, FALSE, reason, message)
+        run.look_again(_RETRY)
+        return False

@@ -1,0 +1,177 @@
+"""The MachineInventory controller: gives each host its Secret and account, and tells what became of its plans.
+
+The cache has the metadata of plan Secrets alone.  When one changes it is read once, and of it only what the status needs is kept: plans
+hold the user-data of hosts, and there may be ten thousand of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from slipway.api.cluster.infrastructure import names as infrastructure
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
+from slipway.api.elemental import names, plan
+from slipway.fleet.contract import secrets
+from slipway.fleet.contract.conditions import FALSE
+from slipway.fleet.contract.references import controlled_by
+from slipway.fleet.contract.scope import Patcher
+from slipway.fleet.contract.status import Status
+from slipway.fleet.inventory import accounts, hosts, projection
+from slipway.fleet.inventory.accounts import SELECTOR, Part, TakenError
+from slipway.fleet.inventory.reset import MAX_FAILURES, reset_plan
+from slipway.runtime import finalizers
+from slipway.runtime.cache.cache import ON_ITS_WAY
+from slipway.runtime.controller import Watch
+from slipway.runtime.objects import DONE, Request, Result
+from slipway.runtime.rbac import READ, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.inventory.projection import PlanFacts
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.objects import Object
+
+_log = logging.getLogger("slipway.fleet.inventory")
+
+NAME = "machineinventory"
+# Somebody's Secret or account is in the way: nobody tells when it goes.
+TAKEN_RETRY = 30.0
+
+RULES = (
+    rule(MACHINE_INVENTORY, *READ, "patch"),
+    # By the registration of hosts, which every replica serves.
+    rule(MACHINE_INVENTORY, "create", "update"),
+    rule(MACHINE_INVENTORY, "patch", subresource="status"),
+    *accounts.RULES,
+)
+
+_of_owner = controlled_by(MACHINE_INVENTORY)
+WATCHES = (
+    Watch(MACHINE_INVENTORY),
+    Watch(SECRET, _of_owner, labels=SELECTOR),
+    Watch(SERVICE_ACCOUNT, _of_owner),
+    Watch(ROLE, _of_owner),
+    Watch(ROLE_BINDING, _of_owner),
+)
+
+
+class MachineInventoryReconciler:
+    name = NAME
+    watches = WATCHES
+    rules = RULES
+
+    def __init__(self, client: AsyncClient, cache: Cache, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._client = client
+        self._cache = cache
+        self._clock = clock
+        secrets.restrict(cache)
+        cache.restrict(SERVICE_ACCOUNT, labels=SELECTOR, metadata_only=True)
+        cache.restrict(ROLE, labels=SELECTOR)
+        cache.restrict(ROLE_BINDING, labels=SELECTOR)
+        hosts.add_indices(cache)
+        # What plan Secrets said at a version of theirs.
+        self._known: dict[Request, tuple[str, PlanFacts]] = {}
+
+    async def reconcile(self, request: Request) -> Result:
+        found = await self._cache.get(MACHINE_INVENTORY, request.name, request.namespace)
+        if found is None:
+            self._known.pop(request, None)
+            return DONE
+        if self._cache.is_behind(MACHINE_INVENTORY, request.name, request.namespace):
+            return Result(ON_ITS_WAY)
+        manifest = found.content()
+        patcher = Patcher(self._client, MACHINE_INVENTORY, manifest, owned_conditions=projection.OWNED_CONDITIONS)
+        if finalizers.is_deleted(manifest):
+            return await self._delete(patcher, manifest)
+        if finalizers.add(manifest, names.MACHINE_INVENTORY_FINALIZER):
+            # By itself, before anything is made that it guards; a host that registers brings it along.
+            await self._save(patcher, manifest)
+            return DONE
+        problem = await self._equip(manifest)
+        told = None if problem else await self._plan_facts(request)
+        if told is not None and told.facts_problem:
+            _log.warning("%s: %s", request, told.facts_problem)
+        projection.tell(Status(manifest, self._clock()), manifest, told, problem=problem, twins=await hosts.elder_twins(self._cache, found))
+        await self._save(patcher, manifest)
+        return Result(TAKEN_RETRY) if problem else DONE
+
+    async def _equip(self, manifest: Manifest) -> str:
+        """Give the host its Secret and its account; why not, where that cannot be."""
+        if (manifest.get("spec") or {}).get("storage"):
+            # It gets nothing to do, and what it has already stays.
+            return ""
+        try:
+            await accounts.ensure(self._client, manifest, self._cached)
+        except TakenError as error:
+            return error.message
+        return ""
+
+    async def _cached(self, part: Part) -> Manifest | None:
+        found: Object | None
+        if part.kind is SECRET:
+            found = self._cache.informer(SECRET, labels=SELECTOR).store.get(part.name, part.namespace)
+        else:
+            found = await self._cache.get(part.kind, part.name, part.namespace)
+        return None if found is None else found.content()
+
+    async def _plan_facts(self, request: Request) -> PlanFacts | None:
+        cached = self._cache.informer(SECRET, labels=SELECTOR).store.get(request.name, request.namespace)
+        known = self._known.get(request)
+        if cached is not None and known is not None and known[0] == cached.metadata.resource_version:
+            return known[1]
+        secret = await self._client.find(SECRET, request.name, request.namespace)
+        if secret is None:
+            return None
+        told = projection.facts_of(secret)
+        self._known[request] = secret["metadata"]["resourceVersion"], told
+        return told
+
+    async def _delete(self, patcher: Patcher, manifest: Manifest) -> Result:
+        """Let the inventory go; a host that is to be reset gets the plan for it first, and must have applied it."""
+        if not finalizers.has(manifest, names.MACHINE_INVENTORY_FINALIZER):
+            return DONE
+        annotations = manifest["metadata"].get("annotations") or {}
+        if annotations.get(names.RESETTABLE_ANNOTATION) == "true":
+            waiting = await self._reset(manifest)
+            if waiting:
+                status = Status(manifest, self._clock())
+                status.set(names.READY_CONDITION, FALSE, projection.RESETTING_REASON, waiting)
+                await self._save(patcher, manifest)
+                return DONE
+        finalizers.remove(manifest, names.MACHINE_INVENTORY_FINALIZER)
+        await self._save(patcher, manifest)
+        return DONE
+
+    async def _reset(self, manifest: Manifest) -> str:
+        """What the deletion waits for; empty where the host is reset or was never given a Secret."""
+        metadata = manifest["metadata"]
+        secret = await self._client.find(SECRET, metadata["name"], metadata["namespace"])
+        if secret is None:
+            return ""
+        accounts.require_ours(secret, SECRET, manifest)
+        told = projection.facts_of(secret)
+        way_out = f"To let it go as it is, set the annotation {names.RESETTABLE_ANNOTATION} to false"
+        wanted = plan.encode(reset_plan())
+        if told.state.plan_checksum == plan.checksum(wanted):
+            if told.state.outcome == "applied":
+                return ""
+            if told.state.outcome == "failed":
+                return f"The reset failed on the host: {projection.output(told.state.output)[-1024:] or 'it printed nothing'}. {way_out}"
+            return f"Waiting for the host to be reset. {way_out}"
+        if told.state.in_flight and told.state.plan_checksum != plan.checksum(plan.EMPTY):
+            return f"Waiting for the {told.type or 'current'} plan to end before the host is reset. {way_out}"
+        data = {**(secret.get("data") or {}), **plan.written(wanted, names.PLAN_RESET, MAX_FAILURES)}
+        annotations = {**(secret["metadata"].get("annotations") or {})}
+        annotations |= dict.fromkeys((names.PLAN_TYPE_ANNOTATION, infrastructure.PLAN_TYPE_ANNOTATION), names.PLAN_RESET)
+        await self._client.update(SECRET, {**secret, "metadata": {**secret["metadata"], "annotations": annotations}, "data": data})
+        return f"Waiting for the host to be reset. {way_out}"
+
+    async def _save(self, patcher: Patcher, manifest: Manifest) -> None:
+        written = await patcher.patch(manifest)
+        if written["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
+            self._cache.wrote(MACHINE_INVENTORY, written)

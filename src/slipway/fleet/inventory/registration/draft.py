@@ -1,0 +1,152 @@
+"""The inventory of a host, from what the registration says and what the host said of itself: values in, a manifest out.
+
+A host may say anything.  What decides over it (its pool, its owner, whether it is reset) is not the host's to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from slipway.api.cluster.kinds import MACHINE_INVENTORY
+from slipway.api.cluster.meta import manifest as plain
+from slipway.api.elemental import names, placeholders
+from slipway.api.machinery.labels import key_problems, value_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from slipway.api.elemental.inventory import ObservedNetwork
+    from slipway.api.elemental.registration import MachineRegistration
+    from slipway.api.machinery.objects import Manifest
+
+FINGERPRINT_ANNOTATION = "slipway.io/host-fingerprint"
+"""A digest of the serial numbers that the host had when it registered: two hosts that came to have one key are told apart by it."""
+EMULATED_TPM = "emulated-tpm"
+_SERIALS = (("System Information", "UUID"), ("System Information", "Serial Number"), ("Base Board Information", "Serial Number"))
+# What firmware has in the place of a number that nobody filled in.
+_UNFILLED = re.compile(
+    r"|not (?:specified|available|settable|applicable|present)|none|n/a|default string|to be filled.*|[0f]+(?:-[0f]+)*|x+|1234.*"
+)
+_GUARDED_PREFIXES = ("elemental.cattle.io/", "baremetal.alauda.io/", "cluster.x-k8s.io/", "slipway.io/", "kubernetes.io/", "k8s.io/")
+_LONGEST_ANNOTATION = 1024
+_MOST = 64
+
+
+class Identity(NamedTuple):
+    """Who the host proved, or said, to be."""
+
+    field: str
+    """Of spec: tpmHash or machineHash."""
+    hashed: str
+    auth: str
+
+
+class Said(msgspec.Struct):
+    """What a host said of itself so far."""
+
+    values: dict[str, Any] = {}
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    network: ObservedNetwork | None = None
+
+
+def create(registration: MachineRegistration, identity: Identity, said: Said) -> Manifest:
+    """The inventory of a host that is new."""
+    metadata = registration.metadata
+    spec: Manifest = {identity.field: identity.hashed}
+    if registration.spec.config.network:
+        wanted = registration.spec.config.network
+        spec["network"] = {"configurator": wanted.configurator or "none", "config": wanted.config}
+    made: Manifest = {
+        "apiVersion": MACHINE_INVENTORY.api_version,
+        "kind": MACHINE_INVENTORY.kind,
+        "metadata": {
+            "name": placeholders.machine_name(registration.spec.machine_name, said.values),
+            "namespace": metadata["namespace"],
+            "finalizers": [names.MACHINE_INVENTORY_FINALIZER],
+            "annotations": {names.RESETTABLE_ANNOTATION: str(registration.spec.config.elemental.reset.enabled).lower()},
+        },
+        "spec": spec,
+    }
+    return update(made, registration, identity, said)
+
+
+def update(inventory: Manifest, registration: MachineRegistration, identity: Identity, said: Said) -> Manifest:
+    """The inventory with what the host says now; what the registration's templates do not name stays as it is."""
+    metadata, spec = inventory["metadata"], inventory.get("spec") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    name = str(registration.metadata["name"])
+    labels = {
+        **labels,
+        **host_labels(said.labels, labels),
+        **placeholders.fill_labels(registration.spec.machine_inventory_labels, said.values, labels),
+        **({names.REGISTRATION_LABEL: name} if not value_problems(name) else {}),
+    }
+    seen = fingerprint(said.values)
+    annotations = {
+        **annotations,
+        **host_annotations(said.annotations),
+        **placeholders.fill_annotations(registration.spec.machine_inventory_annotations, said.values, annotations),
+        names.AUTH_ANNOTATION: _auth(identity, said.annotations),
+        **({FINGERPRINT_ANNOTATION: seen} if seen else {}),
+    }
+    if said.network is not None:
+        spec = {**spec, "observedNetwork": plain(said.network)}
+    return {**inventory, "metadata": {**metadata, "labels": labels, "annotations": annotations}, "spec": spec}
+
+
+def host_labels(given: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
+    """Of the labels that a host brings those that it may: none of ours or of Kubernetes, and none that somebody has set otherwise."""
+    found = {
+        key: value
+        for key, value in given.items()
+        if not _is_guarded(key) and key not in present and not key_problems(key) and not value_problems(value)
+    }
+    return dict(list(found.items())[:_MOST])
+
+
+def host_annotations(given: Mapping[str, str]) -> dict[str, str]:
+    """Of the annotations that a host brings those in which it speaks of itself; elemental-register sends their names without the prefix."""
+    told = {names.REGISTRATION_IP_ANNOTATION, names.REGISTRATION_VERSION_ANNOTATION}
+    whole = {key if "/" in key else f"{names.GROUP_PREFIX}/{key}": value for key, value in given.items()}
+    found = {
+        key: value[:_LONGEST_ANNOTATION]
+        for key, value in whole.items()
+        if (key in told or key.startswith(names.OS_ANNOTATION_PREFIX)) and not key_problems(key)
+    }
+    return dict(list(found.items())[:_MOST])
+
+
+def fingerprint(values: Mapping[str, Any]) -> str:
+    """A digest of the host's serial numbers; empty where it has none that would tell it from another."""
+    found = [_serial(values, *path) for path in _SERIALS]
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:32] if any(found) else ""
+
+
+def other_host(inventory: Manifest, values: Mapping[str, Any]) -> bool:
+    """Whether the inventory was registered by a host with other serial numbers."""
+    known = (inventory["metadata"].get("annotations") or {}).get(FINGERPRINT_ANNOTATION, "")
+    seen = fingerprint(values)
+    return bool(known and seen and known != seen)
+
+
+def _auth(identity: Identity, annotations: Mapping[str, str]) -> str:
+    """How the host proved who it is; only the host knows that its TPM is one in software."""
+    told = annotations.get(names.AUTH_ANNOTATION)
+    return EMULATED_TPM if identity.auth == names.AUTH_TPM and told == EMULATED_TPM else identity.auth
+
+
+def _serial(values: Mapping[str, Any], structure: str, name: str) -> str:
+    found = values.get(structure)
+    value = found.get(name) if isinstance(found, dict) else None
+    text = value.strip().lower() if isinstance(value, str) else ""
+    return "" if _UNFILLED.fullmatch(text) else text[:256]
+
+
+def _is_guarded(key: str) -> bool:
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and any(f"{prefix}/" == guarded or f"{prefix}/".endswith(f".{guarded}") for guarded in _GUARDED_PREFIXES)

@@ -1,0 +1,372 @@
+"""A bare-metal fleet in the lab: hosts that register by themselves, pools, a cluster behind a virtual address, and upgrades of it.
+
+Everything is done as the guide for operators has it: manifests of Cluster API's v1beta1, ``kubectl patch``, and a look at the result.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from e2e import baremetalmanifests as manifests
+from e2e.baremetalmanifests import NAMESPACE, Manifest
+from e2e.labcli import LabCommands
+from e2e.upstream import Plane, plane
+from support.ports import free_port
+
+NAME = "keel"
+REGISTRATION = "rack"
+STATE = ("/var/lib/kubelet", "/var/lib/containerd", "/var/lib/etcd", "/etc/kubernetes")
+COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
+PLAN_TYPE = "baremetal.alauda.io/plan.type"
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """How large a cluster is, and how many hosts wait in each of its pools."""
+
+    control_planes: int
+    workers: int
+    control_plane_hosts: int
+    worker_hosts: int
+
+    @property
+    def hosts(self) -> int:
+        return self.control_plane_hosts + self.worker_hosts
+
+
+class Baremetal:
+    """The lab, the management plane and the cluster, and what an operator does with them."""
+
+    def __init__(self, lab: LabCommands, management: Plane, network: Manifest, shape: Shape) -> None:
+        self.lab, self.plane, self.shape = lab, management, shape
+        self.prefix = str(network["hosts"]).rpartition(".")[0]
+        self.pods, self.bridge = str(network["pods"]), str(network["bridge"])
+        self.vip = f"{self.prefix}.5"
+        self.registry = ""
+        self.hosts: dict[str, str] = {}
+        """The host of each inventory."""
+
+    # What is there before the first cluster.
+
+    def serve_images(self, *versions: str) -> None:
+        self.registry = self.lab.run("registry", "up").stdout.strip()
+        for version in versions:
+            self.lab.run("registry", "push", f"{manifests.REPOSITORY}:{manifests.tag(version)}", "--image", version)
+
+    def start_manager(self) -> None:
+        """Our controllers, all of them, on this machine: the API server calls their webhooks, hosts their registration."""
+        hooks, registration = free_port(), free_port()
+        where = f"https://{self.prefix}.1:{registration}"
+        installed = subprocess.run(
+            [
+                *(sys.executable, "-m", "slipway", "manager", "install", f"--kubeconfig={self.plane.kubeconfig}"),
+                *("--controllers=all", f"--webhook-url=https://127.0.0.1:{hooks}"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert installed.returncode == 0, installed.stderr
+        self._flags = (
+            *("--controllers=all", f"--webhook-port={hooks}", f"--registration-url={where}"),
+            f"--registration-bind-address={self.prefix}.1:{registration}",
+        )
+        self.plane.start_slipway(*self._flags).await_health()
+        self.plane.kubectl("create", "namespace", NAMESPACE)
+
+    def restart_manager(self) -> None:
+        """What an upgrade of the manager in the middle of a rollout is: the old one is killed, and another one goes on."""
+        self.plane.running[-1].kill()
+        self.plane.start_slipway(*self._flags, name=f"slipway-{len(self.plane.running)}").await_health()
+
+    def add_to_catalog(self, version: str) -> None:
+        """Option B of the guide, literally."""
+        value = f"{self.registry}/{manifests.REPOSITORY}:{manifests.tag(version)}"
+        patch = f'[{{"op":"add","path":"/data/{version}","value":"{value}"}}]'
+        self.kubectl("patch", "configmap", "elemental-image-catalog", "--type=json", f"-p={patch}")
+
+    def register_hosts(self, image: str) -> None:
+        """New hosts that find their registration at their first boot and need nobody after that."""
+        self.plane.apply(manifests.registration(REGISTRATION))
+        url = self.until("the registration has an address", lambda: self.object("machineregistration", REGISTRATION), "registrationURL")
+        # What a registration image carries; the authority of the endpoint is in it.
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with urllib.request.urlopen(url, context=context, timeout=10) as answer:
+            (self.plane.folder / "registration.yaml").write_bytes(answer.read())
+        registration = str(self.plane.folder / "registration.yaml")
+        self.lab.run("up", "--image", image, "--hosts", str(self.shape.hosts), "--registration", registration)
+        self.plane.until("every host has an inventory that is ready", self._all_ready, 300)
+        names = {row["uuid"]: name for name, row in self.lab.hosts().items()}
+        for inventory in self.items("machineinventories"):
+            name = inventory["metadata"]["name"]
+            self.hosts[name] = names[name.removeprefix("m-")]
+
+    def _all_ready(self) -> bool:
+        found = self.items("machineinventories")
+        return len(found) == self.shape.hosts and all(condition(each, "Ready") == "True" for each in found)
+
+    def make_pools(self) -> None:
+        ordered = sorted(self.hosts, key=lambda inventory: int(self.hosts[inventory].rpartition("-")[2]))
+        first = self.shape.control_plane_hosts
+        members = {
+            "control-plane-pool": {name: f"cp-{number}" for number, name in enumerate(ordered[:first], 1)},
+            "worker-pool": {name: f"worker-{number}" for number, name in enumerate(ordered[first:], 1)},
+        }
+        self.plane.apply(*(manifests.pool(NAME, f"{NAME}-{pool}", of_pool) for pool, of_pool in members.items()))
+
+    # The cluster.
+
+    def make_cluster(self, control_plane: str, workers: str) -> None:
+        self.plane.apply(
+            *manifests.cluster(NAME, self.vip, self.pods, self.registry, vrid=57),
+            *manifests.control_plane(NAME, control_plane, self.shape.control_planes),
+            *manifests.workers(NAME, workers, self.shape.workers),
+        )
+
+    def wait_for_cluster(self, control_plane: str, workers: str, patience: float = 1800) -> None:
+        """Until every machine is a Node of its version, and the pools are at rest."""
+        self.plane.until(f"a cluster at {control_plane} and {workers}", lambda: not self.unsettled(control_plane, workers), patience)
+
+    def unsettled(self, control_plane: str, workers: str) -> list[str]:
+        """What the guide's section on verification would find wrong, line by line."""
+        wrong = []
+        baremetal = self.items("baremetalmachines.infrastructure.cluster.x-k8s.io")
+        machines = self.items("machines.cluster.x-k8s.io")
+        expected = sorted([control_plane] * self.shape.control_planes + [workers] * self.shape.workers)
+        phases = [machine.get("status", {}).get("phase") for machine in baremetal]
+        if phases != ["Running"] * len(expected):
+            wrong.append(f"BaremetalMachines are {phases}")
+        versions = sorted(machine["spec"]["version"] for machine in machines)
+        if versions != expected:
+            wrong.append(f"Machines are {versions}")
+        wrong += self._nodes_wrong(expected)
+        wrong += self._plans_wrong(baremetal)
+        for pool in self.items("machineinventorypools.infrastructure.cluster.x-k8s.io"):
+            status = pool.get("status", {})
+            counted = [status.get(key, 0) for key in COUNTERS]
+            if sum(counted) != status.get("total") or status.get("preparing") or status.get("reprovisioning"):
+                wrong.append(f"{pool['metadata']['name']} counts {status}")
+        return wrong
+
+    def _nodes_wrong(self, expected: list[str]) -> list[str]:
+        nodes = self.nodes()
+        if nodes is None:
+            return ["the API server does not answer"]
+        kubelets = sorted(node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes)
+        unready = [node["metadata"]["name"] for node in nodes if condition(node, "Ready") != "True"]
+        foreign = [node["metadata"]["name"] for node in nodes if not node["spec"].get("providerID", "").startswith("baremetal:///m-")]
+        return [
+            *([f"kubelets are {kubelets}"] if kubelets != expected else []),
+            *([f"Nodes are not ready: {unready}"] if unready else []),
+            *([f"Nodes have a foreign providerID: {foreign}"] if foreign else []),
+        ]
+
+    def _plans_wrong(self, baremetal: list[Manifest]) -> list[str]:
+        """The most recent plan of every host in use is a reprovision."""
+        found = []
+        for machine in baremetal:
+            host = machine.get("status", {}).get("machineInventoryRef", {}).get("name")
+            secret = self.plane.find("secret", host, NAMESPACE) if host else None
+            kind = ((secret or {}).get("metadata", {}).get("annotations") or {}).get(PLAN_TYPE)
+            if kind != "reprovision":
+                found.append(f"the last plan of {host} is {kind}")
+        return found
+
+    def upgrade_control_plane(self, version: str) -> None:
+        """Version and tags in one edit."""
+        dns, etcd = manifests.TAGS[version]
+        config = {"dns": {"imageTag": dns}, "etcd": {"local": {"imageTag": etcd}}}
+        patch = json.dumps({"spec": {"version": version, "kubeadmConfigSpec": {"clusterConfiguration": config}}})
+        self.kubectl(
+            "patch", "kubeadmcontrolplane.v1beta1.controlplane.cluster.x-k8s.io", f"{NAME}-control-plane", "--type=merge", f"-p={patch}"
+        )
+
+    def upgrade_workers(self, version: str) -> None:
+        """The guide's command, literally."""
+        patch = f'{{"spec":{{"template":{{"spec":{{"version":"{version}"}}}}}}}}'
+        self.kubectl("patch", "machinedeployment", f"{NAME}-workers", "--type=merge", f"-p={patch}")
+
+    # What there is to see.
+
+    def kubectl(self, *words: str, check: bool = True) -> str:
+        return self.plane.kubectl("-n", NAMESPACE, *words, check=check)
+
+    def items(self, what: str) -> list[Manifest]:
+        return self.plane.items(what, NAMESPACE)
+
+    def object(self, what: str, name: str) -> Manifest:
+        return self.plane.find(what, name, NAMESPACE) or {}
+
+    def until(self, said: str, probe: Callable[[], Manifest], field: str, patience: float = 120) -> str:
+        """The field of a status once it is there."""
+        return str(self.plane.until(said, lambda: probe().get("status", {}).get(field), patience))
+
+    def kubeconfig(self) -> Path | None:
+        secret = self.plane.find("secret", f"{NAME}-kubeconfig", NAMESPACE)
+        if secret is None:
+            return None
+        path = self.plane.folder / "workload.kubeconfig"
+        path.write_bytes(base64.b64decode(secret["data"]["value"]))
+        return path
+
+    def workload(self, *words: str) -> str:
+        """kubectl on the workload cluster; empty where its API server does not answer."""
+        kubeconfig = self.kubeconfig()
+        if kubeconfig is None:
+            return ""
+        return self.plane.kubectl("--kubeconfig", str(kubeconfig), "--request-timeout=10s", *words, check=False)
+
+    def nodes(self) -> list[Manifest] | None:
+        text = self.workload("get", "nodes", "-o", "json")
+        return list(json.loads(text)["items"]) if text else None
+
+    def in_use(self) -> dict[str, str]:
+        """The host of every BaremetalMachine."""
+        found = self.items("baremetalmachines.infrastructure.cluster.x-k8s.io")
+        return {each["metadata"]["name"]: self.hosts[each["status"]["machineInventoryRef"]["name"]] for each in found}
+
+    def holders(self) -> list[str]:
+        """The hosts that have the virtual address on their link."""
+        return [host for host in self.lab.hosts() if self.vip in self.lab.on(host, "ip -brief address show host0", check=False)]
+
+    def leave_sentinels(self) -> None:
+        """A file in each of the four folders, and some elsewhere, on every host in use."""
+        for host in self.in_use().values():
+            self.lab.on(host, f"for folder in {' '.join(STATE)}; do touch $folder/sentinel; done; touch /srv/kept /etc/kept /var/lib/kept")
+
+    def check_sentinels(self) -> None:
+        left = [f"{folder}/sentinel" for folder in STATE]
+        for host in self.in_use().values():
+            assert self.lab.on(host, f"ls {' '.join(left)} 2>/dev/null", check=False) == "", host
+
+    def columns(self, what: str) -> list[str]:
+        """The printer columns of a kind, as kubectl shows them."""
+        return self.kubectl("get", what).splitlines()[0].split()
+
+
+def condition(manifest: Manifest, kind: str) -> str:
+    rows = manifest.get("status", {}).get("conditions") or ()
+    return next((str(row["status"]) for row in rows if row["type"] == kind), "")
+
+
+class Watchman:
+    """Asks the API through the virtual address four times a second, and keeps how often and for how long it was away."""
+
+    def __init__(self, fleet: Baremetal) -> None:
+        self._url = f"https://{fleet.vip}:6443/readyz"
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.asked = self.failed = 0
+        self.longest = self.total = 0.0
+        self._thread.start()
+
+    def _watch(self) -> None:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        away: float | None = None
+        while not self._stop.wait(0.25):
+            self.asked += 1
+            try:
+                with urllib.request.urlopen(self._url, context=context, timeout=2) as answer:
+                    answered = answer.status == 200
+            except OSError:
+                answered = False
+            now = time.monotonic()
+            if answered:
+                self.total += now - away if away is not None else 0.0
+                away = None
+                continue
+            self.failed += 1
+            away = now if away is None else away
+            self.longest = max(self.longest, now - away)
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join(30)
+        print(f"the API was asked {self.asked} times, {self.failed} in vain, {self.total:.1f} s in all, {self.longest:.1f} s at a stretch")
+
+
+class Sniffer:
+    """Who says on the bridge that the virtual address is his: every ARP message whose sender has it."""
+
+    _ETHERNET_ARP = 0x0806
+
+    def __init__(self, fleet: Baremetal) -> None:
+        self._vip = socket.inet_aton(fleet.vip)
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(self._ETHERNET_ARP))
+        self._socket.bind((fleet.bridge, 0))
+        self._socket.settimeout(0.5)
+        self._stop = threading.Event()
+        self.heard: list[tuple[float, str]] = []
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            try:
+                frame = self._socket.recv(256)
+            except TimeoutError:
+                continue
+            hardware, sender = struct.unpack("!6s4s", frame[22:32])
+            if sender == self._vip:
+                self.heard.append((time.monotonic(), hardware.hex(":")))
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join(5)
+        self._socket.close()
+        print(f"the virtual address had {len(self.owners())} owners, one after the other")
+
+    def owners(self) -> list[str]:
+        """The owners in their order, without repetition."""
+        found: list[str] = []
+        for _, owner in self.heard:
+            if not found or found[-1] != owner:
+                found.append(owner)
+        return found
+
+    def doubled(self, within: float = 5.0) -> list[str]:
+        """Owners that spoke again after another one had, within some seconds: two at the same time."""
+        found, last = [], dict[str, float]()
+        for number, (moment, owner) in enumerate(self.heard):
+            others = {other for _, other in self.heard[max(0, number - 20) : number] if other != owner}
+            between = [last[other] for other in others if owner in last and last[owner] < last.get(other, 0.0)]
+            if between and moment - last[owner] < within:
+                found.append(owner)
+            last[owner] = moment
+        return found
+
+
+@contextmanager
+def baremetal(folder: Path, name: str, shape: Shape, *versions: str) -> Iterator[Baremetal]:
+    """A fleet whose hosts have registered and wait in their pools; the first version is what they boot."""
+    lab = LabCommands(f"{name}-{os.getpid() % 10000}")
+    try:
+        for version in versions:
+            lab.run("image", "build", "--kubernetes-version", version, patience=3600)
+        (network,) = json.loads(lab.run("network", "-o", "json").stdout)
+        gateway = f"{str(network['hosts']).rpartition('.')[0]}.1"
+        with plane(folder, gateway) as management:
+            fleet = Baremetal(lab, management, network, shape)
+            fleet.serve_images(*versions)
+            fleet.start_manager()
+            management.apply(manifests.catalog(fleet.registry, versions[0]))
+            fleet.register_hosts(versions[0])
+            fleet.make_pools()
+            yield fleet
+    finally:
+        lab.run("down", check=False)

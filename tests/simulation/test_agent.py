@@ -1,0 +1,163 @@
+"""The production agent on simulated hosts: registered, and given both plans of the provider; the power goes at every line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from simulation.estate import FIRST, SECOND, Estate
+
+from slipway.api.cluster.kinds import MACHINE_INVENTORY
+from slipway.api.elemental import plan as plans
+from slipway.fleet.baremetal import plan as provider
+from slipway.simulation.boot import CLEARED, Life
+from slipway.simulation.host.machine import Machine
+
+pytestmark = pytest.mark.asyncio
+# Where the plans of the provider start a program: each is a place for the power to go.
+REPROVISION = ("cloud-init", "elemental", "kubelet", "mkdir", "cp", "sync", "mv:1", "mv:2", "systemctl", "sync:3", "sync:4", "rm:3", "systemd-run")
+CLEAN = ("rm", "seq", "systemctl:1", "systemctl:2", "mkdir", "systemctl:3", "systemctl:4", "crictl:1", "crictl:2", "ctr:1", "systemctl:6")
+
+
+@pytest_asyncio.fixture
+async def estate() -> AsyncIterator[Estate]:
+    async with Estate(controllers=("inventory",)) as made:
+        yield made
+
+
+def reprovision(estate: Estate, claim: str = "claim", version: str = SECOND) -> plans.Plan:
+    image = f"{estate.world.registry.address}/os:{version}"
+    user_data = b"#cloud-config\nwrite_files:\n- path: /etc/made-by\n  content: cloud-init\nruncmd:\n- echo once >> /var/lib/ran\n"
+    return provider.reprovision(provider.Reprovision(claim, image, version, "node-a", user_data))
+
+
+async def applied(estate: Estate, host: Life) -> None:
+    async def probe() -> bool:
+        return await estate.outcome(host) == "applied"
+
+    await estate.until(probe, "the plan is applied")
+
+
+async def booted(estate: Estate, host: Life, version: str) -> None:
+    async def probe() -> bool:
+        return host.machine.ready and host.machine.installed.kubernetes == version and host.machine.tree.exists("/var/lib/ran")
+
+    await estate.until(probe, f"the host runs {version}")
+
+
+def disk(machine: Machine, path: str) -> str:
+    return machine.tree.file(path).content.decode()
+
+
+async def test_hosts_register_by_themselves_and_are_ready_once_they_applied_the_empty_plan(estate: Estate) -> None:
+    hosts = await estate.hosts(3, auth="tpm")
+    assert {estate.name_of(host) for host in hosts} == {f"sim{number:08d}" for number in range(3)}
+    found = await estate.client.get(MACHINE_INVENTORY, "sim00000001", "cpaas-system")
+    (interface,) = found["spec"]["observedNetwork"]["interfaces"]
+    assert (interface["name"], interface["addresses"]) == ("eth0", ["10.64.0.3/16"])
+
+
+async def test_a_reprovision_plan_switches_the_image_clears_four_folders_and_runs_cloud_init_once(estate: Estate) -> None:
+    (host,) = await estate.hosts(1)
+    tree = host.machine.tree
+    for folder in (*CLEARED, "/var/lib/data"):
+        tree.make_dirs(folder)
+        tree.write(f"{folder}/sentinel", b"x")
+    await estate.give_plan(host, reprovision(estate), "reprovision")
+    await applied(estate, host)
+    await booted(estate, host, SECOND)
+    assert [folder for folder in (*CLEARED, "/var/lib/data") if tree.exists(f"{folder}/sentinel")] == ["/var/lib/data"]
+    assert (host.machine.hostname, disk(host.machine, "/etc/made-by"), disk(host.machine, "/var/lib/ran")) == ("node-a", "cloud-init", "once\n")
+    assert host.machine.boots == 2
+    assert host.machine.fallback.kubernetes == FIRST
+
+
+@pytest.mark.parametrize("program", REPROVISION)
+async def test_a_power_cut_anywhere_in_a_reprovision_ends_in_the_same_host(estate: Estate, program: str) -> None:
+    (host,) = await estate.hosts(1)
+    host.machine.faults.power_cut_at = program
+    await estate.give_plan(host, reprovision(estate), "reprovision")
+
+    async def off() -> bool:
+        return not host.machine.powered
+
+    await estate.until(off, f"the power goes at {program}")
+    await host.power_on()
+    await applied(estate, host)
+    await booted(estate, host, SECOND)
+    assert disk(host.machine, "/var/lib/ran") == "once\n"
+    assert not host.machine.is_masked("kubelet.service")
+    assert (await estate.outcome(host), host.machine.installed.kubernetes) == ("applied", SECOND)
+
+
+@pytest.mark.parametrize("program", CLEAN)
+async def test_a_power_cut_anywhere_in_a_clean_ends_in_a_host_that_does_not_come_back(estate: Estate, program: str) -> None:
+    (host,) = await estate.hosts(1)
+    _was_a_node(host)
+    host.machine.faults.power_cut_at = program
+    await estate.give_plan(host, provider.clean("release"), "clean")
+
+    async def off() -> bool:
+        return not host.machine.powered
+
+    await estate.until(off, f"the power goes at {program}")
+    await host.power_on()
+    await applied(estate, host)
+    await host.power_cycle()
+
+    async def up() -> bool:
+        return host.machine.ready
+
+    await estate.until(up, "the host is up again")
+    assert host.machine.is_masked("kubelet.service")
+    assert host.machine.containers == {}
+
+
+async def test_a_host_without_its_registry_fails_with_elementals_code_and_stays_as_it_was(estate: Estate) -> None:
+    (host,) = await estate.hosts(1)
+    estate.world.registry.reachable = False
+    await estate.give_plan(host, reprovision(estate), "reprovision", max_failures=1)
+
+    async def failed() -> bool:
+        return await estate.outcome(host) == "failed"
+
+    await estate.until(failed, "the plan fails")
+    state = plans.read(plans.plain((await estate.secret(host))["data"]))
+    assert "ended with 18" in str(state.output)
+    assert (host.machine.staged, host.machine.boots) == (None, 1)
+
+
+async def test_an_image_of_another_version_is_noticed_before_it_boots(estate: Estate) -> None:
+    (host,) = await estate.hosts(1)
+    estate.world.registry.push("os", SECOND, "v1.33.13")
+    await estate.give_plan(host, reprovision(estate), "reprovision", max_failures=1)
+
+    async def failed() -> bool:
+        return await estate.outcome(host) == "failed"
+
+    await estate.until(failed, "the plan fails")
+    state = plans.read(plans.plain((await estate.secret(host))["data"]))
+    assert "is v1.33.13, and the Machine is to be v1.35.4" in str(state.output)
+    assert host.machine.boots == 1
+
+
+async def test_an_agent_that_is_killed_while_a_plan_runs_goes_on_with_it(estate: Estate) -> None:
+    (host,) = await estate.hosts(1)
+    await estate.give_plan(host, reprovision(estate), "reprovision")
+    host.kill_agent()
+    await applied(estate, host)
+    await booted(estate, host, SECOND)
+    assert disk(host.machine, "/var/lib/ran") == "once\n"
+
+
+def _was_a_node(host: Life) -> None:
+    """What a host has that is a control plane: its kubelet's files, static Pods and their containers."""
+    machine = host.machine
+    machine.tree.make_dirs("/var/lib/kubelet")
+    machine.tree.make_dirs("/etc/kubernetes/manifests")
+    manifest = b"apiVersion: v1\nkind: Pod\nmetadata: {name: etcd, namespace: kube-system}\nspec: {containers: [{name: etcd, image: etcd}]}\n"
+    machine.tree.write("/etc/kubernetes/manifests/etcd.yaml", manifest)
+    machine.tree.write("/var/lib/kubelet/config.yaml", b"{}")
+    machine.run_container("static/etcd", "etcd")
+    machine.run_container("default/app", "app")

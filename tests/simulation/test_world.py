@@ -1,0 +1,104 @@
+"""A world without a manager: hosts boot seeds, become clusters, and lose their power."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from itertools import count
+
+import pytest
+import pytest_asyncio
+from simulation import seeds
+from support.waiting import eventually
+
+from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, NODE, POD
+from slipway.simulation.boot import CLEANUP_MARKER, Life
+from slipway.simulation.workload.cluster import WorkloadCluster
+from slipway.simulation.world import World
+
+pytestmark = pytest.mark.asyncio
+_numbers = count(1)
+
+
+def address() -> str:
+    """A virtual address that nothing else on this machine has."""
+    import os
+
+    return f"127.{64 + os.getpid() % 60}.{next(_numbers)}.1"
+
+
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[World]:
+    async with World() as made:
+        made.registry.push("os", "1.34", "v1.34.10")
+        made.registry.push("os", "1.35", "v1.35.4")
+        yield made
+
+
+def host(world: World, name: str, kubernetes: str = "1.34") -> Life:
+    image = world.registry.pull(f"{world.registry.address}/os:{kubernetes}")
+    assert image is not None
+    return world.add_host(name, image, with_agent=False)
+
+
+def nodes(cluster: WorkloadCluster) -> dict[str, str]:
+    """The kubelets of the Nodes that are ready."""
+    return {
+        node["metadata"]["name"]: node["status"]["nodeInfo"]["kubeletVersion"]
+        for node in cluster.client.list(NODE)
+        if any(each["type"] == "Ready" and each["status"] == "True" for each in (node.get("status") or {}).get("conditions") or ())
+    }
+
+
+def has(world: World, wanted: Callable[[WorkloadCluster], bool]) -> Callable[[], object]:
+    async def probe() -> bool:
+        return any(wanted(cluster) for cluster in world.clusters.values())
+
+    return probe
+
+
+async def made(world: World, vip: str, *, planes: int = 1, workers: int = 0) -> tuple[WorkloadCluster, list[Life]]:
+    """A cluster of so many hosts."""
+    endpoint = f"{vip}:6443"
+    hosts = [host(world, f"cp-{number}") for number in range(max(planes, 2))]
+    addresses = [each.machine.hardware.address.partition("/")[0] for each in hosts]
+    files = [seeds.alive_files(vip, mine, addresses) for mine in addresses]
+    seeds.place(hosts[0], "one", seeds.init("cp-0", "v1.34.10", endpoint, files[0]))
+    await hosts[0].power_on()
+    await eventually(
+        has(world, lambda cluster: "cp-0" in nodes(cluster) and cluster.client.find(CONFIG_MAP, "coredns", "kube-system") is not None),
+        "the first control plane is up",
+        20,
+    )
+    for number in range(1, planes):
+        seeds.place(hosts[number], "one", seeds.join(f"cp-{number}", endpoint, control_plane=True, files=files[number]))
+        await hosts[number].power_on()
+        await eventually(
+            has(
+                world,
+                lambda cluster: (
+                    len(cluster.etcd.members) == number + 1 and not any(member.learner for member in cluster.etcd.members.values())
+                ),
+            ),
+            "it joins",
+            20,
+        )
+    for number in range(workers):
+        worker = host(world, f"w-{number}")
+        hosts.append(worker)
+        seeds.place(worker, "one", seeds.join(f"w-{number}", endpoint, control_plane=False))
+        await worker.power_on()
+    (cluster,) = world.clusters.values()
+    await eventually(has(world, lambda cluster: len(nodes(cluster)) == planes + workers), "all nodes are ready", 20)
+    return cluster, hosts
+
+
+async def test_a_cluster_comes_up_with_its_nodes_as_kubeadm_makes_them(world: World) -> None:
+    cluster, _ = await made(world, address(), planes=3, workers=1)
+    assert nodes(cluster) == {"cp-0": "v1.34.10", "cp-1": "v1.34.10", "cp-2": "v1.34.10", "w-0": "v1.34.10"}
+    found = {node["metadata"]["name"]: node for node in cluster.client.list(NODE)}
+    assert found["w-0"]["spec"]["providerID"] == "baremetal:///w-0"
+    assert "node-role.kubernetes.io/control-plane" in found["cp-2"]["metadata"]["labels"]
+    assert found["cp-1"]["spec"]["taints"][0]["key"] == "node-role.kubernetes.io/control-plane"
+    assert {member.name for member in cluster.etcd.members.values()} == {"cp-0", "cp-1", "cp-2"}
+    assert cluster.client.find(LEASE, "w-0", "kube-node-lease") is not None
+    assert cluster.client.find(POD, "etcd-cp-1", "kube-system") is not None
