@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from slipway import __version__
+from slipway.cli.trees.manager import MANAGER
 from slipway.fleet import chart, registry
 
 CHART = Path(__file__).parents[2] / "charts/slipway"
@@ -29,6 +31,12 @@ def test_the_chart_installs_the_version_that_it_is_beside() -> None:
 def test_every_controller_can_be_chosen() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     assert set(registry.NAMES) <= set(schema["properties"]["controllers"]["items"]["enum"])
+
+
+def test_every_flag_that_values_set_is_one_of_the_manager() -> None:
+    used = set(re.findall(r"--([a-z-]+)=", (CHART / "templates/_helpers.tpl").read_text()))
+    assert used
+    assert used <= {flag.name for flag in MANAGER.flags}
 
 
 def test_no_manifest_says_where_it_was_made() -> None:
