@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from e2e.planes import connection_of, management_plane, real_server
-from fleet.baremetal.test_guards import IMAGE
+from fleet.baremetal.rolling import IMAGE
 from support.ports import free_port
 from support.waiting import eventually
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from fleet.baremetal.test_guards import IMAGE, plane, workers
+from fleet.baremetal.rolling import IMAGE, plane, workers
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,

@@ -9,7 +9,7 @@ from slipway.api.machinery.errors import OperatorError, UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
-    from slipway.fleet.baremetal.preflight import Row
+    from slipway.fleet.baremetal.rollouts.preflight import Row
 
 
 def preflight(call: Invocation) -> None:
@@ -25,7 +25,7 @@ def preflight(call: Invocation) -> None:
         Version.parse(to)
     except ValueError as error:
         raise UsageError(f"--to: {error}") from None
-    from slipway.fleet.baremetal.preflight import failed
+    from slipway.fleet.baremetal.rollouts.preflight import failed
 
     table = _rows(call, call.arguments[0], to)
     sys.stdout.write(_json(table) if form == "json" else _text(table))
@@ -39,8 +39,8 @@ def _rows(call: Invocation, cluster: str, to: str) -> list[Row]:
 
     from slipway.cli.commands.manager import connection
     from slipway.fleet import registry
-    from slipway.fleet.baremetal.preflight import rows
-    from slipway.fleet.baremetal.survey import survey
+    from slipway.fleet.baremetal.rollouts.preflight import rows
+    from slipway.fleet.baremetal.rollouts.survey import survey
     from slipway.kube.aio import AsyncClient
 
     target = connection(call)
@@ -57,7 +57,7 @@ def _rows(call: Invocation, cluster: str, to: str) -> list[Row]:
 def _json(table: list[Row]) -> str:
     import json
 
-    from slipway.fleet.baremetal.preflight import failed
+    from slipway.fleet.baremetal.rollouts.preflight import failed
 
     return json.dumps({"passed": failed(table) == 0, "checks": [row._asdict() for row in table]}, indent=2) + "\n"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.fleet.baremetal import alive, cluster, guarding, pools
+from slipway.fleet.baremetal import alive, cluster, pools
 from slipway.fleet.baremetal.machine import reconciler as machine
 from slipway.fleet.baremetal.machine import watches
+from slipway.fleet.baremetal.rollouts import controller as guarding
 
 if TYPE_CHECKING:
     from slipway.fleet.baremetal.options import BaremetalOptions

@@ -2,7 +2,7 @@
 
 The provider's own kinds are held to what can be known to be wrong: see each ``…_errors``.  KubeadmControlPlane, MachineDeployment and the
 image catalog are others': of them the API server asks only where they concern us, and stores them unseen while nobody answers.
-Which of the guards' objections refuse such an object and which only warn, :mod:`slipway.fleet.baremetal.guards` says.
+Which of the guards' objections refuse such an object and which only warn, :mod:`slipway.fleet.baremetal.rollouts.guards` says.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from slipway.api.cluster.kinds import (
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.fieldpath import FieldError, Path, duplicate, forbidden, invalid, required
 from slipway.api.machinery.labels import subdomain_problems
-from slipway.fleet.baremetal import guards
 from slipway.fleet.baremetal.known import NotKnownYetError
+from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.admission import problems, read, stored
 from slipway.runtime.webhook.admission import Problem, Validator, Verdict
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
     from slipway.api.cluster.meta import Type
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.guards import Objection, Surroundings
     from slipway.fleet.baremetal.known import Known
+    from slipway.fleet.baremetal.rollouts.guards import Objection, Surroundings
     from slipway.runtime.webhook.admission import AdmissionRequest
 
 T = TypeVar("T", bound="Type")

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fleet.baremetal.test_guards import IMAGE, plane, workers
+from fleet.baremetal.rolling import IMAGE, plane, workers
 
-from slipway.fleet.baremetal.preflight import HeldLease, Row, Survey, failed, iso_reference, rows
+from slipway.fleet.baremetal.rollouts.preflight import HeldLease, Row, Survey, failed, iso_reference, rows
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 REGISTRY = "registry.example.com"
@@ -81,7 +81,12 @@ def moving(phase: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("found", "part", "status", "sentence"),
     [
-        (GOOD._replace(leases=[GOOD.leases[0], GOOD.leases[1]._replace(lease=None)]), "controllers", "failed", "nobody works as baremetal"),
+        (
+            GOOD._replace(leases=[GOOD.leases[0], GOOD.leases[1]._replace(lease=None)]),
+            "controllers",
+            "unknown",
+            "baremetal: without a Lease",
+        ),
         (
             GOOD._replace(leases=[HeldLease("machines", "capi-system/a", lease("2026-01-01T11:59:00Z"))]),
             "controllers",
@@ -89,7 +94,6 @@ def moving(phase: str) -> list[dict[str, Any]]:
             "nobody works as machines (capi-system/a)",
         ),
         (GOOD._replace(leases=[HeldLease("machines", "x", lease(holder=""))]), "controllers", "failed", "nobody works"),
-        (GOOD._replace(leases=[HeldLease("machines", "x", None)]), "controllers", "unknown", "no manager holds a Lease"),
         (GOOD._replace(nodes=None, nodes_error="timed out"), "endpoint", "failed", "192.0.2.100:6443 does not answer: timed out"),
         (GOOD._replace(nodes=None, nodes_error="timed out"), "Nodes are Ready", "failed", "cannot be read"),
         (GOOD._replace(nodes=[*GOOD.nodes[1:], node("a", "Unknown")] if GOOD.nodes else []), "Nodes are Ready", "failed", "not Ready: a"),

@@ -1,4 +1,4 @@
-"""The prerequisites of an upgrade on bare metal, one row each: a pure function of what was read (:mod:`slipway.fleet.baremetal.survey`).
+"""The prerequisites of an upgrade on bare metal, one row each: a pure function of what :mod:`.survey` has read.
 
 What cannot be checked from here says so: it is neither met nor failed, and somebody has to look.
 """
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.api.elemental.inventory import MachineInventory
-from slipway.fleet.baremetal import catalog, guards
+from slipway.fleet.baremetal import catalog
+from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.admission import stored, with_prefix
 from slipway.fleet.contract.conditions import moment
 
@@ -109,11 +110,12 @@ def failed(table: Iterable[Row]) -> int:
 def _managers(found: Survey) -> Row:
     """A manager that leads renews its Lease all the time."""
     check = "management controllers are ready"
-    if not any(each.lease for each in found.leases):
-        return Row(check, UNKNOWN, "no manager holds a Lease: they run without an election, or not at all; look at them")
-    missing = [f"{each.controllers} ({each.place})" for each in found.leases if not _is_held(each.lease, found.now)]
-    if missing:
-        return Row(check, FAILED, f"nobody works as {', '.join(missing)}: start the manager, and wait until it is ready")
+    idle = [f"{each.controllers} ({each.place})" for each in found.leases if each.lease and not _is_held(each.lease, found.now)]
+    if idle:
+        return Row(check, FAILED, f"nobody works as {', '.join(idle)}: start the manager, and wait until it is ready")
+    silent = [each.controllers for each in found.leases if not each.lease]
+    if silent:
+        return Row(check, UNKNOWN, f"{', '.join(silent)}: without a Lease, they run without an election or not at all; look at them")
     return Row(check, OK, ", ".join(each.controllers for each in found.leases))
 
 
@@ -231,7 +233,7 @@ def _registry_reached(found: Survey, hosts: Mapping[str, MachineInventory | None
     ]
     if broken:
         return Row(check, FAILED, f"not from {_listed(broken)}")
-    silent = [name for name in hosts if (report := reports.get(name)) is None or (address and report.address != address)]
+    silent = [name for name in hosts if (report := reports.get(name)) is None or (address and _bare(report.address) != address)]
     if silent or not hosts:
         return Row(check, UNKNOWN, f"not reported by {_listed(silent)}" if silent else "the cluster's pools have no hosts")
     return Row(check, OK, f"{len(hosts)} hosts reach {address}")
@@ -337,7 +339,12 @@ def _members(found: Survey, pools: Mapping[str, Manifest]) -> dict[str, MachineI
 
 def _registry(found: Survey) -> str:
     annotations = (found.cluster.get("metadata") or {}).get("annotations") or {}
-    return str(annotations.get(names.REGISTRY_ADDRESS_ANNOTATION) or found.platform_registry)
+    return _bare(str(annotations.get(names.REGISTRY_ADDRESS_ANNOTATION) or found.platform_registry))
+
+
+def _bare(address: str) -> str:
+    """An address as image references have it."""
+    return address.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
 
 
 def _name(content: Manifest) -> str:

@@ -1,7 +1,7 @@
 """The controller that says on a BaremetalCluster what speaks against its next rollout: the condition RolloutGuarded.
 
 The same objections are warnings to who writes an object, and rows of ``fleet preflight``; the checks are in
-:mod:`slipway.fleet.baremetal.guards`.
+:mod:`slipway.fleet.baremetal.rollouts.guards`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from slipway.api.cluster.kinds import (
     MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY_POOL,
 )
-from slipway.fleet.baremetal import guards
 from slipway.fleet.baremetal.alive import cluster_name, of_cluster, of_machine, of_pool
 from slipway.fleet.baremetal.known import Cached, NotKnownYetError
+from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
 from slipway.fleet.contract.references import changed
