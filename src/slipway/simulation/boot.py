@@ -27,6 +27,8 @@ CLEARED = ("/var/lib/kubelet", "/var/lib/containerd", "/var/lib/etcd", "/etc/kub
 """What the initramfs clears when it finds the marker, and nothing else."""
 BOOT_SECONDS, BOOT_JITTER = 60.0, 0.3
 REBOOT_DELAY = 5.0
+# However fast the time of a host goes, an agent gets to store the outcome of a plan in most cases, as on a real one.
+_LEAST_DELAY = 0.1
 Result = TypeVar("Result")
 
 
@@ -81,7 +83,7 @@ class Life:
             self._end_of_boot()
 
     async def _reboot(self, boot: int) -> None:
-        await asyncio.sleep(REBOOT_DELAY * self.machine.pace)
+        await asyncio.sleep(max(REBOOT_DELAY * self.machine.pace, _LEAST_DELAY))
         # Whoever tells how it went has done so by now, or will at the next boot.
         self._rebooting = None
         if self.machine.powered and self.machine.boots == boot:

@@ -133,10 +133,11 @@ class Kubelet:
             await self._bootstrap()
         connection = self._connection(paths.KUBELET_CONF)
         self._node = self._flag("hostname-override") or host.hostname().lower()
-        self._client = AsyncClient(connection, user_agent="kubelet", timeout=5.0)
         self._cluster = self._cluster_of(connection.ca)
-        if self._cluster is not None:
-            self._cluster.kubelets[self._node] = self
+        if self._cluster is None:
+            return False
+        self._cluster.kubelets[self._node] = self
+        self._client = AsyncClient(connection, user_agent="kubelet", timeout=5.0)
         return True
 
     def _connection(self, path: str) -> Connection:

@@ -45,8 +45,6 @@ def parse(script: str) -> List:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
-        self._awaited: list[tuple[int, str, bool, bool]] = []
-        self._documents: dict[int, Word] = {}
 
     def script(self) -> List:
         found = self._list(())
@@ -374,7 +372,8 @@ class _Parser:
         while not self._text.startswith("}", self._at):
             if self._at >= len(self._text):
                 raise self._problem("a parameter expansion has no end")
-            if quoted and self._text[self._at] != '"':
+            # Of a pattern the signs mean what they mean, quotes around the whole or not.
+            if quoted and operator[0] not in "#%" and self._text[self._at] != '"':
                 parts.append(self._quoted_part('}"'))
                 continue
             inner = _Parser(self._text)
@@ -388,11 +387,8 @@ class _Parser:
         """The next piece of a word in braces; spaces are part of it."""
         sign = self._text[self._at]
         if sign in "'\"\\$`":
-            if sign == "'" or sign == '"':
-                end = self._at
-                before = self._text
-                self._text = before
-                return self._one_quoted(end)
+            if sign in "'\"":
+                return self._one_quoted(self._at)
             if sign == "\\":
                 self._at += 2
                 return (Literal(self._text[self._at - 1], True),)
