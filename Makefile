@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines golden kubeadm-suite lock clean
+.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines bench-registration golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -68,7 +68,7 @@ bench: install-dev
 	$(BIN)/python tests/bench/agent.py
 	@if [ "$$(id -u)" = 0 ] && command -v systemd-nspawn >/dev/null; then \
 	  $(BIN)/python tests/bench/labs.py && $(DEV)/python tests/bench/runtime.py && $(DEV)/python tests/bench/bootstrap.py && \
-	  $(DEV)/python tests/bench/machines.py && \
+	  $(DEV)/python tests/bench/machines.py && $(DEV)/python tests/bench/registration.py && \
 	  $(DEV)/python tests/bench/clusters.py; \
 	else echo "The lab was not measured: that needs root and systemd-nspawn (package systemd-container)."; fi
 
@@ -90,6 +90,10 @@ bench-bootstrap: install-dev
 # cache has no manager.  `make bench-machines ARGS="--part rest"` measures 100 clusters at rest, `--part growth` 100 to 5,000 workers.
 bench-machines: install-dev
 	$(DEV)/python tests/bench/machines.py $(ARGS)
+
+# Hosts that register, among few and among many.
+bench-registration: install-dev
+	$(DEV)/python tests/bench/registration.py $(ARGS)
 
 # kubeadm's own black-box suite, unmodified, with the real kubeadm and with slipway in its place, for each minor: needs Go while the
 # cache has no suite and no kubeadm, and then half a minute.  `make kubeadm-suite ARGS=v1.35.4` runs one release.

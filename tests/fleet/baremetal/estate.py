@@ -34,6 +34,7 @@ from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.baremetal.alive import AliveReconciler
 from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
+from slipway.fleet.baremetal.guarding import RolloutGuardReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.pools import MachineInventoryPoolReconciler
@@ -44,7 +45,9 @@ from slipway.runtime.events import EventRecorder
 from slipway.runtime.objects import Request, Result
 
 Manifest = dict[str, Any]
-Reconciler = BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler | AliveReconciler
+Reconciler = (
+    BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler | AliveReconciler | RolloutGuardReconciler
+)
 
 NS = "metal"
 VERSION = "v1.34.5"

@@ -7,7 +7,7 @@ import ssl
 from base64 import b64decode
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 from support.ports import free_port
@@ -27,7 +27,6 @@ from slipway.api.elemental.protocol import Frame, PlainAuthorization, TpmAuthori
 from slipway.api.machinery.yaml import goyaml
 from slipway.credentials import tls
 from slipway.credentials.tpm import Identity
-from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.inventory.registration.server import RegistrationServer
@@ -65,10 +64,23 @@ def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: 
     )
 
 
-class Management:
-    """A server with the kinds of Elemental and, once started, a manager of the inventory."""
+class Server(Protocol):
+    """An API server: the embedded one, or one that runs elsewhere."""
 
-    def __init__(self, server: EmbeddedServer, client: AsyncClient) -> None:
+    def connection(self) -> Connection: ...
+
+
+class Elsewhere(NamedTuple):
+    at: Connection
+
+    def connection(self) -> Connection:
+        return self.at
+
+
+class Management:
+    """An API server with the kinds of Elemental and, once started, a manager of the inventory."""
+
+    def __init__(self, server: Server, client: AsyncClient) -> None:
         self.server, self.client = server, client
         self.port = free_port()
         self._stack = AsyncExitStack()
@@ -154,10 +166,17 @@ class RefusedError(Exception):
     """The endpoint sent an error frame, or closed the connection with a reason."""
 
 
+class Endpoint(Protocol):
+    """What a host must know of where it registers."""
+
+    @property
+    def authorities(self) -> bytes: ...
+
+
 class Host:
     """What a host sends, frame by frame, with no help of the agent's."""
 
-    def __init__(self, url: str, serving: RegistrationServer, identity: Identity | str) -> None:
+    def __init__(self, url: str, serving: Endpoint, identity: Identity | str) -> None:
         self._url = url
         self._context: ssl.SSLContext = tls.client_context(url, ca=serving.authorities)
         self._identity = identity

@@ -72,7 +72,7 @@ async def test_a_host_registers_by_its_tpm_and_reads_its_plan(management: Manage
     assert found["metadata"]["labels"]["maker"] == "Dell-Inc"
     assert found["metadata"]["annotations"]["elemental.cattle.io/registration-ip"] == "10.0.0.5"
     agent = config["elemental"]["system-agent"]
-    assert (agent["url"], agent["secret-name"], agent["secret-namespace"]) == (management.server.url, name, SPACE)
+    assert (agent["url"], agent["secret-name"], agent["secret-namespace"]) == (management.server.connection().server, name, SPACE)
     async with AsyncClient(connection(config)) as host:
         assert (await host.get(SECRET, name, SPACE))["data"] == {"plan": "e30="}
 

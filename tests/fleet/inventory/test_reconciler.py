@@ -153,6 +153,8 @@ async def test_two_inventories_of_one_identity_are_told_apart_by_age(management:
     told = await management.told("m-2", "Ready", "DuplicateIdentity")
     assert f"{SPACE}/m-1 registered with the same identity before" in told["message"]
     await management.told("m-1", "Ready", "WaitingForPlan")
+    await management.client.delete(MACHINE_INVENTORY, "m-1", SPACE)
+    await management.told("m-2", "Ready", "WaitingForPlan")
 
 
 @pytest.mark.asyncio

@@ -6,8 +6,13 @@ Nothing is written, whoever is allowed to: all writes are dry runs.  It asks the
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
+from fleet.inventory.management import SPACE, Host, Management, connection
+
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET, path
+from slipway.credentials.tpm import Identity
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ApiError
 
@@ -67,13 +72,45 @@ async def allowed(client: AsyncClient, attempts: list[Attempt]) -> list[Attempt]
     return [attempt for attempt in attempts if await may(client, attempt.verb, attempt.path)]
 
 
-async def may(client: AsyncClient, verb: str, path: str) -> bool:
+async def may(client: AsyncClient, verb: str, where: str) -> bool:
     reads = verb in ("get", "list")
-    query = "" if reads else f"{'&' if '?' in path else '?'}dryRun=All"
+    query = "" if reads else f"{'&' if '?' in where else '?'}dryRun=All"
     body = b"{}" if verb in ("create", "update", "patch") else None
     kind = "application/merge-patch+json" if verb == "patch" else "application/json"
     try:
-        await client.raw(path + query, method=_METHODS[verb], body=body, content_type=kind)
+        await client.raw(where + query, method=_METHODS[verb], body=body, content_type=kind)
     except ApiError as error:
         return error.code != _FORBIDDEN
     return True
+
+
+async def attempted(management: Management, tpm: Identity) -> int:
+    """Register a host, let it do what its agent does, and try everything else with its token; how many things were tried."""
+    serving = await management.start()
+    registration = await management.registration()
+    config = await Host(registration["status"]["registrationURL"], serving, tpm).register()
+    name = config["elemental"]["system-agent"]["secret-name"]
+    await management.inventory("other", tpmHash="b" * 64)
+    await management.secret("other")
+    own = path(SECRET, SPACE, name)
+    async with AsyncClient(connection(config)) as host:
+        secret = await host.get(SECRET, name, SPACE)
+        assert (await host.list(SECRET, SPACE, fields=f"metadata.name={name}"))[0]["metadata"]["name"] == name
+        await host.update(SECRET, {**secret, "data": {**secret["data"], "plan-state": "cGVuZGluZw=="}})
+        async with aclosing(host.watch(SECRET, SPACE, resource_version="0", fields=f"metadata.name={name}", timeout_seconds=1)) as events:
+            assert (await anext(aiter(events))).type == "ADDED"
+        await host.raw("/version")
+        attempts = await everything(management.client, SPACE, "home")
+        assert await allowed(host, attempts) == []
+        mine = [Attempt(verb, own) for verb in ("patch", "delete")]
+        assert await allowed(management.client, mine) == mine, "it is seen when somebody may"
+        others = [Attempt(verb, path(SECRET, SPACE, "other")) for verb in ("get", "update", "patch", "delete")]
+        certificate = Attempt("get", path(SECRET, "home", "slipway-registration-certificate"))
+        everybody = Attempt("list", path(SECRET, SPACE))
+        by_another_name = Attempt("list", f"{path(SECRET, SPACE)}?fieldSelector=metadata.name%3Dother")
+        itself = Attempt("get", path(MACHINE_INVENTORY, SPACE, name))
+        more = Attempt("create", f"/api/v1/namespaces/{SPACE}/serviceaccounts/host-{name}/token")
+        tries = [*mine, *others, certificate, everybody, by_another_name, itself, more]
+        tries += [Attempt("get", each) for each in SECRETS_PATHS]
+        assert await allowed(host, tries) == []
+    return len(attempts) + len(tries)

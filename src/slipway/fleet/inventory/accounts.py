@@ -8,20 +8,24 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from slipway.api import rbac as api
 from slipway.api.cluster.kinds import ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT, path
 from slipway.api.elemental import names, plan
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.contract import secrets
 from slipway.kube.errors import AlreadyExistsError
 from slipway.runtime import owners, rbac
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
 
 VERBS = ("get", "list", "watch", "update")
 """What an agent does with its Secret."""
@@ -97,11 +101,29 @@ def parts(inventory: Manifest) -> list[Part]:
     ]
 
 
-async def ensure(client: AsyncClient, inventory: Manifest, known: Callable[[Part], Awaitable[Manifest | None]] | None = None) -> None:
+def restrict(cache: Cache) -> None:
+    """Let the cache have what hosts are given, and of Secrets and accounts the metadata alone; to be said before the first use."""
+    secrets.restrict(cache)
+    cache.restrict(SERVICE_ACCOUNT, labels=SELECTOR, metadata_only=True)
+    cache.restrict(ROLE, labels=SELECTOR)
+    cache.restrict(ROLE_BINDING, labels=SELECTOR)
+
+
+def cached(cache: Cache) -> Callable[[Part], Manifest | None]:
+    """What the cache has of a host; what it does not have yet is made again, which the API server refuses."""
+
+    def known(part: Part) -> Manifest | None:
+        found = cache.informer(part.kind, labels=SELECTOR).store.get(part.name, part.namespace)
+        return None if found is None else found.content()
+
+    return known
+
+
+async def ensure(client: AsyncClient, inventory: Manifest, known: Callable[[Part], Manifest | None]) -> None:
     """Make what is missing and mend what is not as it should be.  ``known`` says what a cache has, which spares asking for it."""
     for part in parts(inventory):
-        cached = None if known is None else await known(part)
-        if cached is not None and owners.is_controlled_by(cached, inventory) and part.is_met(cached):
+        found = known(part)
+        if found is not None and owners.is_controlled_by(found, inventory) and part.is_met(found):
             continue
         await _ensure(client, inventory, part)
 
@@ -138,8 +160,6 @@ def require_ours(found: Manifest, kind: Kind, inventory: Manifest) -> None:
 
 async def token(client: AsyncClient, inventory: str, namespace: str) -> str:
     """A token of the host's account, to be given to the host alone: it is kept nowhere else."""
-    import msgspec
-
     request = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",

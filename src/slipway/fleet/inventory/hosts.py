@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.objects import Object
+    from slipway.runtime.objects import Object, Request
 
 TPM_HASH, MACHINE_HASH = "tpmHash", "machineHash"
 
@@ -58,14 +58,28 @@ async def by_identity(cache: Cache, index: str, hashed: str) -> list[Object]:
 
 async def elder_twins(cache: Cache, found: Object) -> list[str]:
     """The inventories that have the identity of this one and are older than it."""
+    return [f"{each.namespace}/{each.name}" for each in await _twins(found, cache) if _age(each) < _age(found)]
+
+
+async def twins(found: Object, cache: Cache) -> Iterable[Request]:
+    """The other inventories of an identity: when one goes, another may be the oldest."""
+    return [each.request for each in await _twins(found, cache)]
+
+
+async def _twins(found: Object, cache: Cache) -> list[Object]:
     hashes = _hashes(found)
-    twins = [
+    known = [
         each
         for index, hashed in ((TPM_HASH, hashes.tpm_hash), (MACHINE_HASH, hashes.machine_hash))
         if hashed
         for each in await by_identity(cache, index, hashed)
     ]
-    return [f"{each.namespace}/{each.name}" for each in twins if each.metadata.uid != found.metadata.uid and _age(each) < _age(found)]
+    return [each for each in known if each.metadata.uid != found.metadata.uid]
+
+
+def identity_changed(old: Object | None, new: Object | None) -> bool:
+    """Counts what comes, goes, or is somebody else now."""
+    return old is None or new is None or _hashes(old) != _hashes(new)
 
 
 def _age(found: Object) -> tuple[str, str, str]:

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from slipway.api.cluster.infrastructure import names as infrastructure
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
 from slipway.api.elemental import names, plan
-from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE
 from slipway.fleet.contract.references import controlled_by
 from slipway.fleet.contract.scope import Patcher
 from slipway.fleet.contract.status import Status
 from slipway.fleet.inventory import accounts, hosts, projection
-from slipway.fleet.inventory.accounts import SELECTOR, Part, TakenError
+from slipway.fleet.inventory.accounts import SELECTOR, TakenError
 from slipway.fleet.inventory.reset import MAX_FAILURES, reset_plan
 from slipway.runtime import finalizers
 from slipway.runtime.cache.cache import ON_ITS_WAY
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from slipway.fleet.inventory.projection import PlanFacts
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.objects import Object
 
 _log = logging.getLogger("slipway.fleet.inventory")
 
@@ -53,10 +51,9 @@ RULES = (
 _of_owner = controlled_by(MACHINE_INVENTORY)
 WATCHES = (
     Watch(MACHINE_INVENTORY),
+    Watch(MACHINE_INVENTORY, hosts.twins, hosts.identity_changed),
     Watch(SECRET, _of_owner, labels=SELECTOR),
-    Watch(SERVICE_ACCOUNT, _of_owner),
-    Watch(ROLE, _of_owner),
-    Watch(ROLE_BINDING, _of_owner),
+    *(Watch(kind, _of_owner, labels=SELECTOR) for kind in (SERVICE_ACCOUNT, ROLE, ROLE_BINDING)),
 )
 
 
@@ -69,11 +66,9 @@ class MachineInventoryReconciler:
         self._client = client
         self._cache = cache
         self._clock = clock
-        secrets.restrict(cache)
-        cache.restrict(SERVICE_ACCOUNT, labels=SELECTOR, metadata_only=True)
-        cache.restrict(ROLE, labels=SELECTOR)
-        cache.restrict(ROLE_BINDING, labels=SELECTOR)
+        accounts.restrict(cache)
         hosts.add_indices(cache)
+        self._cached = accounts.cached(cache)
         # What plan Secrets said at a version of theirs.
         self._known: dict[Request, tuple[str, PlanFacts]] = {}
 
@@ -110,14 +105,6 @@ class MachineInventoryReconciler:
         except TakenError as error:
             return error.message
         return ""
-
-    async def _cached(self, part: Part) -> Manifest | None:
-        found: Object | None
-        if part.kind is SECRET:
-            found = self._cache.informer(SECRET, labels=SELECTOR).store.get(part.name, part.namespace)
-        else:
-            found = await self._cache.get(part.kind, part.name, part.namespace)
-        return None if found is None else found.content()
 
     async def _plan_facts(self, request: Request) -> PlanFacts | None:
         cached = self._cache.informer(SECRET, labels=SELECTOR).store.get(request.name, request.namespace)

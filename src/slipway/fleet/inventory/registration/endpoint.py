@@ -77,6 +77,7 @@ class RegistrationEndpoint:
         self._busy: set[Identity] = set()
         self._recent: dict[Identity, tuple[float, Manifest]] = {}
         self._tpm_authorities: dict[str, tuple[float, bytes]] = {}
+        accounts.restrict(cache)
         add_indices(cache)
         hosts.add_indices(cache)
 
@@ -182,7 +183,7 @@ class RegistrationEndpoint:
         inventory = await commit(self._client, session, updating=updating)
         name, namespace = inventory["metadata"]["name"], inventory["metadata"]["namespace"]
         self._remember(session.identity, inventory)
-        await accounts.ensure(self._client, inventory)
+        await accounts.ensure(self._client, inventory, accounts.cached(self._cache))
         token = await accounts.token(self._client, name, namespace)
         _log.info("A host registered", extra=fields(inventory=f"{namespace}/{name}", update=session.known is not None))
         return configuration.host_config(

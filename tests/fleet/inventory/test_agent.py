@@ -1,0 +1,83 @@
+"""The production agent at a manager: from the seed's file to an inventory that is Ready, and on after its token is worth nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from fleet.inventory.management import SPACE, Management
+from support.waiting import eventually
+
+from slipway.agent import connection, paths
+from slipway.agent.loop import Agent
+from slipway.agent.machine import RealMachine
+from slipway.agent.registration import exchange
+from slipway.agent.registration import settings as registration
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, SERVICE_ACCOUNT
+from slipway.api.elemental.registration import MachineRegistration, MachineRegistrationStatus
+from slipway.api.machinery.yaml import goyaml
+from slipway.fleet.inventory.registration.configuration import client_config
+from slipway.host.real import RealHost
+
+UUID = "4c4c4544-0042-3510-8051-b7c04f4e4a32"
+
+
+class Machine:
+    """A host whose files are under a folder, with the file that a seed puts there."""
+
+    def __init__(self, root: Path, url: str, authorities: bytes) -> None:
+        self.machine = RealMachine(RealHost(str(root), {"PATH": os.environ["PATH"]}))
+        told = MachineRegistration(status=MachineRegistrationStatus(registration_url=url))
+        told.spec.config.elemental.registration.auth = "sys-uuid"
+        file = root / paths.REGISTRATION.lstrip("/")
+        file.parent.mkdir(parents=True)
+        file.write_text(goyaml.dump(client_config(told, authorities)))
+        board = root / "sys/class/dmi/id"
+        board.mkdir(parents=True)
+        (board / "product_uuid").write_text(f"{UUID}\n")
+        self.said: list[str] = []
+
+    def register(self) -> None:
+        wanted = registration.settings(registration.load(self.machine.host))
+        exchange.register(self.machine, wanted, log=self.said.append)
+
+    @asynccontextmanager
+    async def agent(self) -> AsyncIterator[None]:
+        made = Agent(self.machine, register=self.register, log=self.said.append)
+        thread = threading.Thread(target=made.run, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            made.end()
+            await eventually(lambda: not thread.is_alive(), "the agent to end")
+
+
+@pytest.mark.asyncio
+async def test_a_host_registers_by_itself_and_becomes_ready(management: Management, tmp_path: Path) -> None:
+    serving = await management.start()
+    found = await management.registration(machineName="m-1", config={"elemental": {"registration": {"auth": "sys-uuid"}}})
+    machine = Machine(tmp_path, found["status"]["registrationURL"], serving.authorities)
+    async with machine.agent():
+        ready = await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+    assert ready["status"] == "True"
+    inventory = await management.client.get(MACHINE_INVENTORY, "m-1", SPACE)
+    assert inventory["metadata"]["annotations"]["elemental.cattle.io/registration-ip"] == "127.0.0.1"
+
+
+@pytest.mark.asyncio
+async def test_a_host_whose_token_is_worth_nothing_registers_anew(management: Management, tmp_path: Path) -> None:
+    serving = await management.start()
+    found = await management.registration(machineName="m-1", config={"elemental": {"registration": {"auth": "sys-uuid"}}})
+    machine = Machine(tmp_path, found["status"]["registrationURL"], serving.authorities)
+    async with machine.agent():
+        await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+        first = connection.load(machine.machine.host)
+        await management.client.delete(SERVICE_ACCOUNT, "host-m-1", SPACE)
+        await management.report("m-1", plan=b'{"instructions":[]}')
+        await eventually(lambda: connection.load(machine.machine.host) != first, "the host has a new token")
+    assert [each["metadata"]["name"] for each in await management.client.list(MACHINE_INVENTORY, SPACE)] == ["m-1"]
