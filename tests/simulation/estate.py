@@ -161,7 +161,7 @@ class Estate:
 
     # Hosts.
 
-    async def registration(self, auth: str = "mac") -> Manifest:
+    async def registration(self, auth: str = "tpm") -> Manifest:
         spec = {
             "machineName": "${System Information/Serial Number}",
             "config": {"elemental": {"registration": {"auth": auth, "emulate-tpm": True}}},
@@ -173,7 +173,7 @@ class Estate:
 
         return await self.when(MACHINE_REGISTRATION, "all", usable, "hosts can register")
 
-    async def hosts(self, number: int, *, auth: str = "mac", version: str = FIRST) -> list[Life]:
+    async def hosts(self, number: int, *, auth: str = "tpm", version: str = FIRST) -> list[Life]:
         """Switch on so many hosts, and wait until they are registered and have nothing to do."""
         told = (await self.registration(auth))["status"]["registrationURL"]
         ca = await self._registration_authority()

@@ -68,7 +68,11 @@ async def test_a_reprovision_plan_switches_the_image_clears_four_folders_and_run
     await applied(estate, host)
     await booted(estate, host, SECOND)
     assert [folder for folder in (*CLEARED, "/var/lib/data") if tree.exists(f"{folder}/sentinel")] == ["/var/lib/data"]
-    assert (host.machine.hostname, disk(host.machine, "/etc/made-by"), disk(host.machine, "/var/lib/ran")) == ("node-a", "cloud-init", "once\n")
+    assert (host.machine.hostname, disk(host.machine, "/etc/made-by"), disk(host.machine, "/var/lib/ran")) == (
+        "node-a",
+        "cloud-init",
+        "once\n",
+    )
     assert host.machine.boots == 2
     assert host.machine.fallback.kubernetes == FIRST
 
@@ -156,7 +160,9 @@ def _was_a_node(host: Life) -> None:
     machine = host.machine
     machine.tree.make_dirs("/var/lib/kubelet")
     machine.tree.make_dirs("/etc/kubernetes/manifests")
-    manifest = b"apiVersion: v1\nkind: Pod\nmetadata: {name: etcd, namespace: kube-system}\nspec: {containers: [{name: etcd, image: etcd}]}\n"
+    manifest = (
+        b"apiVersion: v1\nkind: Pod\nmetadata: {name: etcd, namespace: kube-system}\nspec: {containers: [{name: etcd, image: etcd}]}\n"
+    )
     machine.tree.write("/etc/kubernetes/manifests/etcd.yaml", manifest)
     machine.tree.write("/var/lib/kubelet/config.yaml", b"{}")
     machine.run_container("static/etcd", "etcd")

@@ -17,7 +17,7 @@ from slipway.simulation.host.machine import UNITS
 from slipway.simulation.kubelet import Kubelet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from slipway.simulation.host.machine import Machine
     from slipway.simulation.workload.cluster import WorkloadCluster
@@ -129,8 +129,8 @@ class Life:
         if kubelet is not None:
             kubelet.wake()
 
-    def _spawn(self, work: object) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -87,22 +87,11 @@ async def test_a_wrong_token_registers_nobody(management: Management) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("header", "why"),
-    [
-        ("", "no Authorization header of a host"),
-        ("Bearer nothing", "neither that of a TPM nor a plain identity"),
-        (PlainAuthorization(ADDRESS).header(), "the registration asks for a TPM, and the host brings a plain identity"),
-        ("Bearer TPM!!!", "is no base64"),
-        (TpmAuthorization(b"-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----\n", {}).header(), "the TPM is not believed"),
-    ],
-)
-async def test_a_host_that_does_not_say_who_it_is_is_refused(management: Management, header: str, why: str) -> None:
+async def test_a_host_that_does_not_say_who_it_is_is_refused_before_anything_else(management: Management) -> None:
     serving = await management.start()
     url = await _url(management)
-    status, text = await _get(url, serving, Upgrade="websocket", Connection="Upgrade", Authorization=header)
-    assert (status, why in text) == (401, True)
-    assert await _inventories(management) == []
+    status, text = await _get(url, serving, Upgrade="websocket", Connection="Upgrade", Authorization="Bearer TPM!!!")
+    assert (status, text) == (401, "the Authorization header of a TPM is no base64\n")
 
 
 @pytest.mark.asyncio
@@ -218,19 +207,11 @@ async def test_tpms_must_be_of_a_trusted_maker_where_there_are_such(management: 
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"\x00garbage", "the SMBIOS data is no JSON"),
-        (b"x" * (1 << 20), "more than the 1048576 that are taken"),
-        ({"System Information": {"UUID": "x" * 200_000, "More": "y" * 100_000}}, "more than the 262144 that are taken"),
-    ],
-)
-async def test_smbios_data_that_is_garbage_or_too_long_is_refused_with_a_sentence(management: Management, content: Any, why: str) -> None:
+async def test_smbios_data_of_a_megabyte_is_refused_with_a_sentence_and_the_host_may_come_again(management: Management) -> None:
     serving = await management.start()
     host = Host(await _url(management, **MAC), serving, ADDRESS)
-    with pytest.raises(RefusedError, match=why):
-        await host.register({Frame.SMBIOS: content})
+    with pytest.raises(RefusedError, match="more than the 1048576 that are taken"):
+        await host.register({Frame.SMBIOS: b"x" * (1 << 20)})
     await host.register()
 
 

@@ -167,21 +167,6 @@ async def test_a_host_that_a_machine_has_is_adopted(management: Management) -> N
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("network", "status", "reason"),
-    [
-        ({}, "True", "NoNetworkConfig"),
-        ({"configurator": "none"}, "True", "NoNetworkConfig"),
-        ({"configurator": "nmc"}, "False", "UnsupportedConfigurator"),
-    ],
-)
-async def test_who_configures_the_network(management: Management, network: dict[str, Any], status: str, reason: str) -> None:
-    await management.start()
-    await management.inventory("m-1", tpmHash="a" * 64, network=network)
-    assert (await management.told("m-1", "NetworkConfigReady", reason))["status"] == status
-
-
-@pytest.mark.asyncio
 async def test_with_its_inventory_everything_of_a_host_goes(management: Management) -> None:
     await management.start()
     await management.inventory("m-1", tpmHash="a" * 64)

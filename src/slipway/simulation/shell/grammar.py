@@ -69,7 +69,8 @@ class _Parser:
                 self._at += 1
 
     def _and_or(self) -> AndOr:
-        first, rest = self._pipeline(), []
+        first = self._pipeline()
+        rest: list[tuple[str, Pipeline]] = []
         while True:
             self._spaces()
             operator = next((sign for sign in ("&&", "||") if self._text.startswith(sign, self._at)), "")
@@ -212,7 +213,7 @@ class _Parser:
         return Simple(tuple(assignments), tuple(words), tuple(redirections))
 
     def _words(self) -> list[Word]:
-        found = []
+        found: list[Word] = []
         while True:
             self._spaces()
             if self._at >= len(self._text) or self._text[self._at] in "\n;":
@@ -222,7 +223,7 @@ class _Parser:
     # Redirections.
 
     def _redirections(self) -> tuple[Redirection, ...]:
-        found = []
+        found: list[Redirection] = []
         while True:
             self._spaces()
             if (redirection := self._redirection()) is None:
@@ -247,7 +248,8 @@ class _Parser:
     def _here_document(self, end: str, *, quoted: bool, tabs: bool) -> Word:
         """Take the document out of the lines that follow this one."""
         begins = self._text.find("\n", self._at)
-        lines, at = [], begins + 1
+        lines: list[str] = []
+        at = begins + 1
         while begins >= 0 and at <= len(self._text):
             stop = self._text.find("\n", at)
             stop = len(self._text) if stop < 0 else stop
