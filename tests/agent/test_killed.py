@@ -12,16 +12,19 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from agent.world import Site, shell, unregistered
+from agent.world import HOST, NAMESPACE, Site, shell, unregistered
 from support.waiting import eventually
 
+from slipway.agent import connection
 from slipway.agent.loop import Agent
 from slipway.agent.machine import Command, Finished, RealMachine
 from slipway.agent.plan.journal import Journal
 from slipway.api.elemental import plan as plans
 from slipway.api.elemental.plan import Plan
+from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
 from slipway.host.real import RealHost
+from slipway.kube import kubeconfig
 from slipway.kube.aio import AsyncClient
 
 pytestmark = pytest.mark.asyncio
@@ -158,3 +161,16 @@ async def test_two_writers_of_the_secret_lose_nothing(site: Site) -> None:
     ended = True
     written = await writer
     assert int((await site.data())["somebody"]) == written
+
+
+async def test_a_host_that_cannot_register_goes_on_with_a_connection_that_is_taken_again(site: Site) -> None:
+    """As after a moment in which the API server knew nobody: there is no registration on this host to fall back to."""
+    refused = kubeconfig.document(server=site.server.server, cluster="c", user="u", ca=site.server.ca, credentials={"token": "unknown"})
+    connection.save(site.machine, refused, NAMESPACE, HOST)
+
+    def register() -> None:
+        site.connect(site.server)
+        raise OperatorError("this host is not to register")
+
+    async with site.agent(register):
+        await site.settled("applied")

@@ -182,9 +182,9 @@ async def test_output_is_kept_as_far_as_there_is_room(site: Site) -> None:
 
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "no JSON": (b'{"instructions": [', "the plan cannot be read"),
-    "a list": (b"[]", "the plan cannot be read"),
-    "no text": (b"\xff\xfe", "the plan cannot be read"),
+    "no JSON": (b'{"instructions": [', "the plan is not JSON"),
+    "a list": (b"[]", "is to be a JSON object, and is a list"),
+    "no text": (b"\xff\xfe", "the plan is not JSON"),
     "a file outside": (plans.encode(Plan(files=(PlanFile("/etc/../proc/x", b""),))), "is refused"),
     "an image": (plans.encode(Plan(instructions=(Instruction("pull", image="registry.example/tool:1"),))), "agents pull no images"),
     "no such program": (plans.encode(Plan(instructions=(Instruction("x", "no-such-program"),))), '"no-such-program" is not on this host'),
@@ -214,3 +214,14 @@ async def test_a_journal_that_cannot_be_read_is_put_aside(site: Site) -> None:
     async with site.agent():
         await site.settled("applied")
     assert (site.root / f"{paths.JOURNAL}.unreadable".removeprefix("/")).exists()
+
+
+async def test_an_outcome_that_finds_no_room_is_told_without_what_was_said(site: Site) -> None:
+    """A Secret has 1 MiB, and its writer may have filled it."""
+    loud = shell("loud", "head -c 60000 /dev/urandom | od -An -c")
+    await site.give(Plan(instructions=(loud,)))
+    await site.edit(plans.wire({"filling": b"x" * (1024 * 1024 - 2500)}))
+    async with site.agent():
+        state = await site.settled("applied")
+    assert state.output == {}
+    assert any("is left out" in line for line in site.said)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.waiting import eventually_blocking
 
 from slipway.agent.machine import OUTPUT_LIMIT, CannotStartError, Command, Finished, RealMachine
 from slipway.host.real import RealHost
@@ -42,14 +43,15 @@ def test_what_goes_on_in_the_background_is_not_waited_for(machine: RealMachine) 
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(machine: RealMachine) -> None:
     done = sh(machine, "sleep 60 & echo $!; wait", timeout=0.1)
     assert done.code != 0
-    with pytest.raises(ProcessLookupError):
-        _running(int(done.output))
+    eventually_blocking(lambda: not _runs(int(done.output)), "the process in the background to end")
 
 
-def _running(process: int) -> None:
-    with open(f"/proc/{process}/stat", "rb") as handle:
-        if b") Z" in handle.read():
-            raise ProcessLookupError
+def _runs(process: int) -> bool:
+    try:
+        # That of a process which has ended, and is only waited for, is empty.
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
 
 
 def test_a_program_that_is_not_there_is_named(machine: RealMachine) -> None:

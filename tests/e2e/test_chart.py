@@ -24,7 +24,7 @@ CHART = Path(__file__).parents[2] / "charts/slipway"
 SPACE = "cpaas-system"
 REPOSITORY = "tkestack/baremetal-base-image"
 # The values of the guide, word for word.
-FIRST = {
+FIRST: dict[str, Any] = {
     "global": {"registry": {"address": "registry.example.com:5000"}},
     "provider": {"imageCatalog": {"images": {"v1.33.7-2": {"repository": REPOSITORY, "tag": "v0.0.0-beta-1.33.7-2"}}}},
 }

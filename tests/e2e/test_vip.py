@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from os import getpid
 
 import pytest
+from e2e.apiprobe import ApiProbe
 from e2e.arp import Owners, bridge_of
 from e2e.labcli import LabCommands
 from e2e.nodes import CERTIFICATE_KEY, CONFIG, IGNORED, OURS, TOKEN, Nodes, real_hosts
@@ -39,8 +40,8 @@ LEFT_SECONDS = 8.0
 class Plane:
     """Three hosts that share an address, and who asks for it."""
 
-    def __init__(self, cluster: Nodes, owners: Owners, vip: str, macs: dict[str, str]) -> None:
-        self.cluster, self.owners, self.vip, self.macs = cluster, owners, vip, macs
+    def __init__(self, cluster: Nodes, owners: Owners, api: ApiProbe, vip: str, macs: dict[str, str]) -> None:
+        self.cluster, self.owners, self.api, self.vip, self.macs = cluster, owners, api, vip, macs
         self.lab = cluster.lab
 
     def holder(self) -> str:
@@ -65,14 +66,16 @@ class Plane:
         began = time.monotonic()
         yield before
         after = self.wait_for_holder(seconds + 30, other_than=before)
-        # Whoever has it now has it alone: an answer more or less would not show that.
+        eventually_blocking(self.api.answers, "the API answers at the address", 30)
+        # Whoever has it now has it alone: one answer more or less would not show that.
         settled = time.monotonic()
         eventually_blocking(lambda: time.monotonic() - settled > 2, pause=0.1)
-        gap = self.owners.silence(began)
+        gap, outage = self.owners.silence(began), self.api.outage(began)
         told("moved", f"{before} to {after}")
         told("seconds without an owner", round(gap, 2))
-        print(f"{before} to {after}: {gap:.2f} s without an owner")
-        assert gap < seconds
+        told("seconds without an API", round(outage, 2))
+        print(f"{before} to {after}: {gap:.2f} s without an owner, {outage:.2f} s without an API")
+        assert outage < seconds
         assert self.owners.announced(self.macs[after], began)
         assert self.owners.doubled[doubled:] == []
 
@@ -94,8 +97,8 @@ def plane() -> Iterator[Plane]:
             for file in alive.files(known):
                 lab.on(host, f"mkdir -p $(dirname {file.path}); cat >{file.path}; chmod {file.mode} {file.path}", stdin=file.content)
         macs = {host: lab.on(host, f"cat /sys/class/net/{DEVICE}/address").strip() for host in HOSTS}
-        with Owners(bridge_of(f"{network}."), vip) as owners:
-            yield Plane(cluster, owners, vip, macs)
+        with Owners(bridge_of(f"{network}."), vip) as owners, ApiProbe(vip) as api:
+            yield Plane(cluster, owners, api, vip, macs)
     finally:
         lab.run("down", check=False)
 
@@ -120,9 +123,10 @@ def test_a_reboot_of_the_only_node_brings_the_address_back(plane: Plane, record_
     began = time.monotonic()
     plane.lab.run("host", "reboot", "host-1")
     plane.wait_for_holder(180)
-    gap = plane.owners.silence(began)
-    record_property("seconds without an owner", round(gap, 2))
-    print(f"reboot of the only node: {gap:.2f} s without an owner")
+    eventually_blocking(plane.api.answers, "the API answers at the address", 60)
+    outage = plane.api.outage(began)
+    record_property("seconds without an API", round(outage, 2))
+    print(f"reboot of the only node: {outage:.2f} s without an API")
     plane.cluster.wait_healthy()
 
 
@@ -194,7 +198,9 @@ def test_it_moves_when_keepalived_gets_a_sigterm(plane: Plane, record_property: 
 
 def test_a_killed_keepalived_leaves_no_second_owner_behind(plane: Plane, record_property: Callable[[str, object], None]) -> None:
     with plane.moving(record_property, LOST_SECONDS) as holder:
-        plane.lab.on(holder, "pkill -KILL keepalived")
+        # The child first, which would otherwise end as it should when its parent is gone.
+        script = "parent=$(pgrep -o keepalived); kill -STOP $parent; pkill -KILL -P $parent; kill -KILL $parent"
+        plane.lab.on(holder, script)
     plane.wait_healthy()
     assert not plane.has_address(holder)
 

@@ -284,6 +284,20 @@ def test_a_watch_ends_with_its_time(serve: Serve) -> None:
     assert line == "GET /api/v1/nodes?labelSelector=a%3Db&fieldSelector=metadata.name%3Dx&watch=1&timeoutSeconds=1 HTTP/1.1"
 
 
+def test_a_watch_on_which_nothing_comes_is_told_from_one_that_has_nothing_to_say(serve: Serve) -> None:
+    ended = threading.Event()
+
+    def silent(connection: ssl.SSLSocket, request: bytes) -> bool:
+        connection.sendall(CHUNKED + chunk(ADDED))
+        return ended.wait(20)
+
+    server = serve(silent)
+    with pytest.raises(errors.SilentError, match=r"said nothing for 0\.2s"):
+        list(client(server).watch("v1", "Node", timeout=20, silence=0.2))
+    ended.set()
+    assert b"allowWatchBookmarks=true" in server.requests[0][0]
+
+
 def test_a_watch_whose_connection_is_lost_says_so(serve: Serve) -> None:
     with pytest.raises(errors.UnreachableError):
         list(client(serve(raw(CHUNKED + chunk(ADDED) + b"5\r\n{"))).watch("v1", "Node", timeout=10))

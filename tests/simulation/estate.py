@@ -9,31 +9,71 @@ from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any
 
+from fleet.world import lean_crd
 from support.ports import free_port
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
+    CLUSTER,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_DRAIN_RULE,
+    MACHINE_HEALTH_CHECK,
     MACHINE_INVENTORY,
+    MACHINE_INVENTORY_POOL,
     MACHINE_REGISTRATION,
+    MACHINE_SET,
     NAMESPACE,
     SECRET,
+    SEED_IMAGE,
     Kind,
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet import registry
+from slipway.fleet import clustercache, registry
+from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
+from slipway.runtime.objects import Request, Result
 from slipway.simulation.boot import Life
 from slipway.simulation.world import World
 
 Manifest = dict[str, Any]
 SPACE = "cpaas-system"
 FIRST, SECOND = "v1.34.10", "v1.35.4"
+ELEMENTAL = (MACHINE_INVENTORY, MACHINE_REGISTRATION, SEED_IMAGE)
+KINDS = (
+    *ELEMENTAL,
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
+    MACHINE_INVENTORY_POOL,
+    CLUSTER,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_SET,
+    MACHINE_DEPLOYMENT,
+    MACHINE_HEALTH_CHECK,
+    MACHINE_DRAIN_RULE,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
+)
+PACE = 0.02
+"""How long a second of waiting takes where a manager looks again by itself."""
 _addresses = count(1)
 
 
@@ -45,7 +85,8 @@ def virtual_address() -> str:
 class Estate:
     """``client`` is the management cluster's administrator."""
 
-    def __init__(self, *, controllers: tuple[str, ...] = ("all",), pace: float = 0.0) -> None:
+    def __init__(self, *, controllers: tuple[str, ...] = ("all",), pace: float = 0.0, options: BaremetalOptions | None = None) -> None:
+        self.options = options or BaremetalOptions()
         self.world = World(pace=pace)
         self.server = EmbeddedServer()
         self.port = free_port()
@@ -57,12 +98,15 @@ class Estate:
             self.world.registry.push("os", version, version)
 
     async def __aenter__(self) -> Estate:
+        # A cluster that did not answer is left alone for 20 seconds in the field: the time of a reboot.
+        alone, clustercache._LEFT_ALONE = clustercache._LEFT_ALONE, clustercache._LEFT_ALONE * PACE
+        self._stack.callback(setattr, clustercache, "_LEFT_ALONE", alone)
         await self._stack.enter_async_context(self.server)
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))
         for name in (SPACE, "home"):
             await self.client.create(NAMESPACE, {"metadata": {"name": name}})
-        for crd in registry.declarations(self._controllers).crds:
-            await self.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+        for kind in KINDS if "machines" in self._controllers else ELEMENTAL:
+            await self.client.create(CUSTOM_RESOURCE_DEFINITION, lean_crd(kind))
         await self.start()
         await self._stack.enter_async_context(self.world)
         return self
@@ -76,8 +120,9 @@ class Estate:
     async def start(self) -> None:
         manager = build(self.server.connection(), self._settings())
         for controller in manager.controllers:
-            # In the field an object is looked at once a second at most.
+            # In the field an object is looked at once a second at most, and waits are in the seconds of real hosts.
             controller.interval = min(controller.interval, 0.02)
+            _hurry(controller.reconciler)
         self._stop = asyncio.Event()
         self._manager = asyncio.create_task(manager.run(self._stop))
 
@@ -108,6 +153,7 @@ class Estate:
             webhook_cert_dir="",
             sync_period=600,
             bootstrap=BootstrapOptions(),
+            baremetal=self.options,
             inventory=InventoryOptions(bind_address=f"127.0.0.1:{self.port}", url=f"https://127.0.0.1:{self.port}"),
             log_format="text",
             verbosity=0,
@@ -115,7 +161,7 @@ class Estate:
 
     # Hosts.
 
-    async def registration(self, auth: str = "mac") -> Manifest:
+    async def registration(self, auth: str = "tpm") -> Manifest:
         spec = {
             "machineName": "${System Information/Serial Number}",
             "config": {"elemental": {"registration": {"auth": auth, "emulate-tpm": True}}},
@@ -127,7 +173,7 @@ class Estate:
 
         return await self.when(MACHINE_REGISTRATION, "all", usable, "hosts can register")
 
-    async def hosts(self, number: int, *, auth: str = "mac", version: str = FIRST) -> list[Life]:
+    async def hosts(self, number: int, *, auth: str = "tpm", version: str = FIRST) -> list[Life]:
         """Switch on so many hosts, and wait until they are registered and have nothing to do."""
         told = (await self.registration(auth))["status"]["registrationURL"]
         ca = await self._registration_authority()
@@ -162,7 +208,7 @@ class Estate:
         await self.client.patch(SECRET, self.name_of(host), SPACE, {"data": data}, type=PatchType.MERGE)
 
     async def outcome(self, host: Life) -> str:
-        return str(plans.read(plans.plain((await self.secret(host)).get("data"))).outcome)
+        return str(plans.read((await self.secret(host)).get("data")).outcome)
 
     # Waiting.
 
@@ -178,6 +224,17 @@ class Estate:
 
     async def until(self, probe: Callable[[], Awaitable[object]], what: str, patience: float = 30) -> None:
         await eventually(probe, what, patience)
+
+
+def _hurry(reconciler: Any) -> None:
+    """Let a reconciler look again in the time of simulated hosts."""
+    reconcile = reconciler.reconcile
+
+    async def hurried(request: Request) -> Result:
+        result: Result = await reconcile(request)
+        return Result(result.requeue_after * PACE)
+
+    reconciler.reconcile = hurried
 
 
 def condition(found: Manifest, type_: str) -> Manifest:

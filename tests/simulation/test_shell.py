@@ -54,6 +54,7 @@ SCRIPTS = {
     "printf": 'printf "%s=%s\\n" a 1 b 2; printf "%03d|%5s|%-3s|\\n" 7 x y; printf "no newline"; echo; printf "%b" "a\\tb\\n"',
     "read": "printf 'a b c\\nd\\n' | { read x y; echo \"$x|$y\"; read z; echo $z; read q || echo end; }",
     "quotes within braces": 'x="a b"; echo "${y:-"$x"}" "${x%" b"}"; echo ${n:-\'c d\'}',
+    "patterns within quotes": 'x=/a/b/c; mkdir -p "d${x%/*}"; ls d/a; echo "${x%/*}" "${x##*/}" "${x#/a}"; y="a*b"; echo "${y%\\*b}" "${y%"*b"}"',
     "negative cases": "case a in b) echo no;; esac; echo $?; for x in; do echo no; done; echo $?",
     "group with redirect": "{ echo a; if true; then echo b; fi; } | sort -r; (echo x; echo y >&2) 2>/dev/null",
     "exec for the streams": "exec 2>&1; echo a >&2; cat nothing | tail -c 1; f() { echo b >&2; }; x=$(f); echo [$x]",

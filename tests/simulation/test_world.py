@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from itertools import count
 
 import pytest
@@ -11,7 +12,7 @@ from simulation import seeds
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, NODE, POD
-from slipway.simulation.boot import CLEANUP_MARKER, Life
+from slipway.simulation.boot import Life
 from slipway.simulation.workload.cluster import WorkloadCluster
 from slipway.simulation.world import World
 
@@ -54,6 +55,10 @@ def has(world: World, wanted: Callable[[WorkloadCluster], bool]) -> Callable[[],
         return any(wanted(cluster) for cluster in world.clusters.values())
 
     return probe
+
+
+def _has_voters(wanted: int, cluster: WorkloadCluster) -> bool:
+    return [member.learner for member in cluster.etcd.members.values()] == [False] * wanted
 
 
 async def made(world: World, vip: str, *, planes: int = 1, workers: int = 0) -> tuple[WorkloadCluster, list[Life]]:
@@ -100,5 +105,45 @@ async def test_a_cluster_comes_up_with_its_nodes_as_kubeadm_makes_them(world: Wo
     assert "node-role.kubernetes.io/control-plane" in found["cp-2"]["metadata"]["labels"]
     assert found["cp-1"]["spec"]["taints"][0]["key"] == "node-role.kubernetes.io/control-plane"
     assert {member.name for member in cluster.etcd.members.values()} == {"cp-0", "cp-1", "cp-2"}
-    assert cluster.client.find(LEASE, "w-0", "kube-node-lease") is not None
-    assert cluster.client.find(POD, "etcd-cp-1", "kube-system") is not None
+    await eventually(lambda: cluster.client.find(LEASE, "w-0", "kube-node-lease"), "the kubelet of w-0 renews its Lease")
+    await eventually(lambda: cluster.client.find(POD, "etcd-cp-1", "kube-system"), "the static Pods have mirrors")
+
+
+async def test_the_virtual_address_goes_to_another_host_when_its_holder_loses_its_power(world: World) -> None:
+    vip = address()
+    cluster, hosts = await made(world, vip, planes=3)
+    machines = [host.machine for host in hosts]
+    (holder,) = world.segment.holders(vip, machines)
+    next(host for host in hosts if host.machine is holder).power_off()
+
+    def taken_over() -> bool:
+        held = world.segment.holders(vip, machines)
+        return len(held) == 1 and held[0] is not holder and cluster.api.serving
+
+    await eventually(taken_over, "another host has the address, and the API answers")
+    assert world.segment.doubled == []
+
+
+async def test_without_a_quorum_of_etcd_nobody_answers_and_with_one_again_everybody_is_still_there(world: World) -> None:
+    cluster, hosts = await made(world, address(), planes=3)
+    before = set(nodes(cluster))
+    for host in hosts[:2]:
+        host.power_off()
+    await eventually(lambda: not cluster.api.serving, "the API does not answer")
+    for host in hosts[:2]:
+        await host.power_on()
+    await eventually(lambda: cluster.api.serving, "the API answers again", 20)
+    assert set(nodes(cluster)) == before
+    assert len(world.clusters) == 1
+
+
+async def test_a_host_with_a_wrong_token_does_not_join(world: World) -> None:
+    vip = address()
+    cluster, _ = await made(world, vip)
+    stranger = host(world, "stranger")
+    seeds.place(stranger, "one", seeds.join("stranger", f"{vip}:6443", control_plane=False, token="abcdef.ffffffffffffffff"))
+    await stranger.power_on()
+    await eventually(lambda: stranger.log, "cloud-init ends with a failure")
+    log = stranger.machine.tree.file("/var/log/cloud-init-output.log").content.decode()
+    assert "failed to verify JWS signature" in log
+    assert "stranger" not in nodes(cluster)

@@ -169,6 +169,9 @@ class Session:
             written = self._write(lambda secret: report.outcome(secret, journal))
             if written is None:
                 written = self._write(lambda secret: report.outcome(secret, journal, with_output=False))
+            if written is None:
+                self._keep(journal)
+                return False
         except (UnauthorizedError, UntrustedError):
             self._keep(journal)
             raise
@@ -207,7 +210,7 @@ class Session:
 
     def _between(self, secret: PlanSecret) -> float | None:
         """What is done while there is no plan to run: periodic instructions, probes and facts, as far as they are due."""
-        duties: list[float | None] = [self._facts(secret)]
+        duties: list[float | None] = [] if decision.interruption(secret) else [self._facts(secret)]
         plan = self._applied_plan(secret)
         if plan is not None:
             duties += [self._periodic(secret, plan), self._probes(secret, plan)]

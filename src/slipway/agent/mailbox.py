@@ -74,7 +74,7 @@ class Watcher(threading.Thread):
         while not self._ending.is_set():
             try:
                 first = True
-                for secret in self._secret.watch():
+                for secret in self._secret.watch(self._ending.is_set):
                     if self._ending.is_set():
                         return
                     if told:

@@ -72,8 +72,8 @@ def _follow(process: subprocess.Popen[bytes], pipe: int, tail: Tail, timeout: fl
     """Until the process has ended.  What it left in the background may hold the pipe for longer, and is not waited for."""
     os.set_blocking(pipe, False)
     deadline = time.monotonic() + timeout if timeout else 0.0
-    ended = os.pidfd_open(process.pid)
     poll = select.poll()
+    ended = os.pidfd_open(process.pid)
     poll.register(ended, select.POLLIN)
     poll.register(pipe, select.POLLIN)
     kill_at = 0.0

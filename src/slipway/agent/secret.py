@@ -31,11 +31,13 @@ class SecretClient:
         self._client = client
         self._place = place
 
-    def watch(self) -> Iterator[PlanSecret | None]:
-        """The Secret as it is and whenever it changes, None when it is deleted; ends when the server ends the watch."""
+    def watch(self, ended: Callable[[], bool]) -> Iterator[PlanSecret | None]:
+        """The Secret as it is and whenever it changes, None when it is deleted; ends with the watch, or at a bookmark once it is to."""
         fields = {"metadata.name": self._place.name}
         events = self._client.watch(_VERSION, _KIND, self._place.namespace, fields=fields, timeout=_WATCH_SECONDS, silence=_SILENCE)
         for event in events:
+            if ended():
+                return
             if event.type in ("ADDED", "MODIFIED"):
                 yield seen(event.object)
             elif event.type == "DELETED":

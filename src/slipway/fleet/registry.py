@@ -236,6 +236,13 @@ def declarations(names: Sequence[str]) -> Declarations:
     )
 
 
+def leases() -> list[tuple[str, Lease]]:
+    """Of each of the controllers, by their names, the lease under which it works."""
+    from slipway.runtime.manager import Lease
+
+    return [(name, Lease(*part.lease)) for name, part in _CONTROLLERS.items()]
+
+
 def webhooks(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[Validator | Defaulter]:
     """The webhooks of the named controllers, which may look at what the manager knows."""
     view = View(manager, options)

@@ -83,6 +83,7 @@ class AgentThread(threading.Thread):
         threading.stack_size(_STACK)
         super().__init__(name=f"agent-{machine.hardware.name}", daemon=True)
         self._machine = AgentMachine(machine)
+        self._tpm = machine.tpm
         self._log = log
         self._agent: Agent | None = None
         self._killed = False
@@ -96,7 +97,7 @@ class AgentThread(threading.Thread):
             self._log("the power went")
 
     def _register(self) -> None:
-        exchange.register(self._machine, settings.settings(settings.load(self._machine.host)), log=self._log)
+        exchange.register(self._machine, settings.settings(settings.load(self._machine.host)), log=self._log, tpm=self._tpm)
 
     def end(self) -> None:
         """Have it end; one that waits for its Secret does so at once."""

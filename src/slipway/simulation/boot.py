@@ -17,7 +17,7 @@ from slipway.simulation.host.machine import UNITS
 from slipway.simulation.kubelet import Kubelet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from slipway.simulation.host.machine import Machine
     from slipway.simulation.workload.cluster import WorkloadCluster
@@ -27,6 +27,8 @@ CLEARED = ("/var/lib/kubelet", "/var/lib/containerd", "/var/lib/etcd", "/etc/kub
 """What the initramfs clears when it finds the marker, and nothing else."""
 BOOT_SECONDS, BOOT_JITTER = 60.0, 0.3
 REBOOT_DELAY = 5.0
+# However fast the time of a host goes, an agent gets to store the outcome of a plan in most cases, as on a real one.
+_LEAST_DELAY = 0.1
 Result = TypeVar("Result")
 
 
@@ -81,7 +83,7 @@ class Life:
             self._end_of_boot()
 
     async def _reboot(self, boot: int) -> None:
-        await asyncio.sleep(REBOOT_DELAY * self.machine.pace)
+        await asyncio.sleep(max(REBOOT_DELAY * self.machine.pace, _LEAST_DELAY))
         # Whoever tells how it went has done so by now, or will at the next boot.
         self._rebooting = None
         if self.machine.powered and self.machine.boots == boot:
@@ -127,8 +129,8 @@ class Life:
         if kubelet is not None:
             kubelet.wake()
 
-    def _spawn(self, work: object) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -37,7 +37,7 @@ from slipway.workload import clusterinfo, configmaps, roles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from slipway.credentials.tokens import BootstrapToken
+    from slipway.api.kubeadm.internal import BootstrapToken
     from slipway.simulation.host.machine import Machine
     from slipway.simulation.shell.process import Process
     from slipway.simulation.workload.cluster import WorkloadCluster

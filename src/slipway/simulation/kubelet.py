@@ -11,6 +11,7 @@ import hashlib
 import logging
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import CERTIFICATE_SIGNING_REQUEST, LEASE, NODE, POD
@@ -104,9 +105,8 @@ class Kubelet:
         found = {}
         for name in self._host.list_dir(paths.MANIFESTS_DIR):
             if name.endswith((".yaml", ".yml", ".json")) and not name.startswith("."):
-                documents = goyaml.load(self._host.read(f"{paths.MANIFESTS_DIR}/{name}").decode(), name)
-                manifest = documents[0].value if documents else None
-                if isinstance(manifest, dict):
+                manifest = _manifest(self._host.read(f"{paths.MANIFESTS_DIR}/{name}"), name)
+                if manifest is not None:
                     found[manifest["metadata"]["name"]] = manifest
         return found
 
@@ -133,10 +133,11 @@ class Kubelet:
             await self._bootstrap()
         connection = self._connection(paths.KUBELET_CONF)
         self._node = self._flag("hostname-override") or host.hostname().lower()
-        self._client = AsyncClient(connection, user_agent="kubelet", timeout=5.0)
         self._cluster = self._cluster_of(connection.ca)
-        if self._cluster is not None:
-            self._cluster.kubelets[self._node] = self
+        if self._cluster is None:
+            return False
+        self._cluster.kubelets[self._node] = self
+        self._client = AsyncClient(connection, user_agent="kubelet", timeout=5.0)
         return True
 
     def _connection(self, path: str) -> Connection:
@@ -262,11 +263,7 @@ class Kubelet:
         machine = self._host.machine
         if self._cluster is None:
             return
-        mine = {
-            f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod
-            for pod in self._cluster.client.list(POD)
-            if pod["spec"].get("nodeName") == self._node
-        }
+        mine = {key: stored.manifest() for key, stored in list(self._cluster.placed(self._node).items())}
         for name, manifest in self._manifests().items():
             await self._mirror(name, manifest, mine)
         for key, pod in mine.items():
@@ -346,6 +343,14 @@ class Kubelet:
     async def _end_pod(self, name: str, namespace: str) -> None:
         assert self._cluster is not None
         await self._cluster.client.delete(POD, name, namespace, grace=0)
+
+
+# A static Pod is looked at whenever anything changes, and hardly ever changes itself.
+@lru_cache(maxsize=1024)
+def _manifest(content: bytes, name: str) -> Manifest | None:
+    documents = goyaml.load(content.decode(), name)
+    found = documents[0].value if documents else None
+    return found if isinstance(found, dict) else None
 
 
 def _pairs(text: str) -> dict[str, str]:

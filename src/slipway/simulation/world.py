@@ -19,6 +19,7 @@ from slipway.simulation.host import programs
 from slipway.simulation.host.images import ImageRegistry
 from slipway.simulation.host.machine import Machine, hardware
 from slipway.simulation.network import CONFIGURATION, Segment
+from slipway.simulation.tpms import SimulatedTPMs
 from slipway.simulation.workload.cluster import WorkloadCluster
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class World:
         self.clusters: dict[str, WorkloadCluster] = {}
         """By the pin of their CA."""
         self.segment = Segment(self._is_ready)
+        self._tpms = SimulatedTPMs()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._began = time.process_time()
@@ -77,6 +79,7 @@ class World:
         machine = SimulatedMachine(hardware(name, number), image, self.registry, seed=self._seed + number, pace=self.pace)
         machine.surroundings = self
         machine.hostname = name
+        machine.tpm = self._tpms.take()
         host = self.hosts[name] = Life(machine, self.cluster_of, with_agent=with_agent)
         machine.changed = lambda: self._changed(host)
         return host

@@ -28,6 +28,7 @@ VERSIONS = ("v1.33.13", "v1.34.10", "v1.35.4", "v1.36.3")
 # Ours and not kubeadm's, with the reason.
 _OWN_COMMANDS = {
     "agent": "the agent of a bare-metal host, with all that is under it",
+    "fleet": "the clusters of a management cluster, with all that is under it",
     "man": "man pages from the flag table",
     "config schema": "JSON Schema for editors",
     "lab": "real hosts on one machine, with all that is under it",
@@ -100,7 +101,7 @@ def test_every_command_of_the_real_one_is_there(version: str, ours: dict[str, di
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_command_is_the_real_ones_or_listed_as_ours(version: str, ours: dict[str, dict[str, Any]]) -> None:
     additions = set(_OWN_COMMANDS) | set(_NOT_IN_EVERY_RELEASE) | set(_HIDDEN_COMMANDS)
-    more = {path for path in set(ours) - set(_real(version)) if not path.startswith(("agent ", "lab ", "manager "))}
+    more = {path for path in set(ours) - set(_real(version)) if not path.startswith(("agent ", "fleet ", "lab ", "manager "))}
     assert more - additions == set()
 
 

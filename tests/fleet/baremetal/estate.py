@@ -37,6 +37,7 @@ from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.pools import MachineInventoryPoolReconciler
+from slipway.fleet.baremetal.rollouts.controller import RolloutGuardReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.runtime.cache.cache import Cache
@@ -44,7 +45,9 @@ from slipway.runtime.events import EventRecorder
 from slipway.runtime.objects import Request, Result
 
 Manifest = dict[str, Any]
-Reconciler = BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler | AliveReconciler
+Reconciler = (
+    BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler | AliveReconciler | RolloutGuardReconciler
+)
 
 NS = "metal"
 VERSION = "v1.34.5"

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import pytest
 import pytest_asyncio
+from fleet.baremetal.estate import Estate
 from fleet.world import World, lean_crd, preserving_crd
 from support.waiting import eventually
 
@@ -25,7 +26,7 @@ from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.baremetal.alive import KEPT, RETRY, AliveReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import PatchType
-from slipway.runtime.objects import Request, Result
+from slipway.runtime.objects import Object, Request, Result
 
 Manifest = dict[str, Any]
 
@@ -52,8 +53,11 @@ class Fleet:
             await self._create(MACHINE_INVENTORY, f"host-{number}", {"observedNetwork": network})
         members = [{"name": f"host-{number}"} for number in (1, 2, 3)]
         await self._create(MACHINE_INVENTORY_POOL, "planes", {"clusterName": "c", "machineInventories": members})
+        await self.another_machine("c-1")
+
+    async def another_machine(self, name: str) -> None:
         labels = {CLUSTER_NAME_LABEL: "c", CONTROL_PLANE_LABEL: ""}
-        await self._create(BAREMETAL_MACHINE, "c-1", {"machineInventoryPoolRef": {"name": "planes"}}, labels=labels)
+        await self._create(BAREMETAL_MACHINE, name, {"machineInventoryPoolRef": {"name": "planes"}}, labels=labels)
 
     async def _create(self, kind: Kind, name: str, spec: Manifest, **metadata: Any) -> None:
         await self.world.client.create(kind, {"metadata": {"name": name, "namespace": self.world.namespace, **metadata}, "spec": spec})
@@ -158,3 +162,49 @@ async def test_external_has_neither_a_condition_nor_a_config_map(fleet: Fleet) -
     await fleet.reconcile()
     assert await fleet.condition() is None
     assert await fleet.published() is None
+
+
+@pytest.mark.asyncio
+async def test_a_host_outside_of_the_pool_goes_from_the_list_with_its_machine(fleet: Fleet) -> None:
+    await fleet.make()
+    await fleet.world.kubeconfig()
+    await fleet.world.client.patch(
+        BAREMETAL_MACHINE,
+        "c-1",
+        fleet.world.namespace,
+        {"status": {"machineInventoryRef": {"name": "host-1"}}},
+        type=PatchType.MERGE,
+        subresource="status",
+    )
+    rest = {"spec": {"machineInventories": [{"name": "host-2"}, {"name": "host-3"}]}}
+    await fleet.world.client.patch(MACHINE_INVENTORY_POOL, "planes", fleet.world.namespace, rest, type=PatchType.MERGE)
+    await fleet.another_machine("c-2")
+    await fleet.reconcile()
+    published = await fleet.published()
+    assert published is not None
+    assert published["peers"] == PEERS
+    await fleet.world.client.delete(BAREMETAL_MACHINE, "c-1", fleet.world.namespace)
+    await fleet.reconcile()
+    published = await fleet.published()
+    assert published is not None
+    assert published["peers"] == "192.0.2.12,192.0.2.13"
+
+
+@pytest.mark.asyncio
+async def test_the_others_know_of_a_control_plane_when_it_gets_its_plan(metal: Estate) -> None:
+    await metal.cluster()
+    for name in ("rack-1", "rack-2"):
+        await metal.host(name)
+    await metal.pool("rack-1", "rack-2")
+    await metal.machine("cp", control_plane=True)
+    await metal.reconcile("cp")
+    assert await metal.plan_type("rack-1") == names.PLAN_REPROVISION
+    found = await metal.client.get(CONFIG_MAP, "alive", "kube-system")
+    assert len(found["data"]["peers"].split(",")) == 2
+
+
+@pytest.mark.parametrize("kind", [BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL], ids=lambda kind: str(kind.kind))
+def test_what_is_gone_is_a_change(kind: Kind) -> None:
+    (watch,) = [watch for watch in AliveReconciler.watches if watch.kind == kind]
+    assert watch.when is not None
+    assert watch.when(Object(kind, b'{"metadata": {"name": "x", "namespace": "y"}}'), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from slipway.api.elemental.inventory import ObservedInterface, ObservedNetwork, ObservedRoute
-from slipway.fleet.baremetal.networkconfig import address_of, network_config
+from slipway.fleet.baremetal.networkconfig import network_config
 
 # Digits alone, which YAML 1.1 would read as a number in base 60.
 MAC = "52:54:00:12:34:56"
@@ -60,8 +60,18 @@ def test_a_host_of_which_nothing_is_known_gets_no_configuration() -> None:
     assert network_config(ObservedNetwork(interfaces=[ObservedInterface(name="eth0", mac=MAC, addresses=["rubbish"])])) == ""
 
 
-def test_the_address_of_a_host_is_that_of_the_device_or_the_first_one() -> None:
-    assert address_of(OBSERVED, "eth1") == "fd00::5"
-    assert address_of(OBSERVED, "eth7") == "10.0.0.5"
-    assert address_of(OBSERVED, "eth0", without=["10.0.0.5", "10.0.0.9"]) == "fd00::5"
-    assert address_of(None, "eth0") == ""
+def test_a_bond_is_made_of_its_parts_again() -> None:
+    bond = ObservedNetwork(
+        interfaces=[
+            ObservedInterface(name="eth0", mac="52:54:00:00:00:0a", master="bond0"),
+            ObservedInterface(name="eth1", mac="52:54:00:00:00:0b", master="bond0"),
+            ObservedInterface(name="bond0", mac="52:54:00:00:00:0a", addresses=["10.0.0.5/24"]),
+        ]
+    )
+    found = yaml.safe_load(network_config(bond))
+    assert found["bonds"]["bond0"]["interfaces"] == ["eth0", "eth1"]
+    assert found["bonds"]["bond0"]["addresses"] == ["10.0.0.5/24"]
+    assert {name: device["match"]["macaddress"] for name, device in found["ethernets"].items()} == {
+        "eth0": "52:54:00:00:00:0a",
+        "eth1": "52:54:00:00:00:0b",
+    }

@@ -10,20 +10,27 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from fleet.baremetal.estate import CATALOG, NS, REGISTRY, TOKEN, USER_DATA, VERSION, VIP, Estate
+from fleet.baremetal.estate import CATALOG, KINDS, NS, REGISTRY, TOKEN, USER_DATA, VERSION, VIP, Estate
+from fleet.baremetal.rolling import workers
+from fleet.world import lean_crd, preserving_crd
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
     BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
     CLUSTER,
     CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
+    KUBEADM_CONTROL_PLANE,
     MACHINE,
+    MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
     NODE,
     SECRET,
 )
 from slipway.fleet.baremetal.reasons import REASONS, reference
+from slipway.fleet.baremetal.rollouts.controller import RolloutGuardReconciler
 
 Scenario = Callable[[Estate], Awaitable[None]]
 Row = tuple[str, str, str, str]
@@ -450,6 +457,45 @@ async def an_endpoint_is_filled_in(metal: Estate) -> None:
     found = await metal.get(BAREMETAL_CLUSTER, "c")
     assert found["spec"]["controlPlaneEndpoint"] == {"host": VIP, "port": 6443}, "it never changes"
     assert found["status"]["initialization"] == {"provisioned": True}
+
+
+@brings_about(("RolloutGuarded", "NotLookedYet"), ("RolloutGuarded", "NoObjection"), ("RolloutGuarded", "RolloutObjection"))
+async def a_rollout_is_guarded(metal: Estate) -> None:
+    await metal.cluster()
+    guard = RolloutGuardReconciler(metal.client, metal.cache, clock=lambda: metal.now)
+
+    async def why() -> str:
+        await metal.reconcile("c", guard)
+        return (await metal.condition("c", "RolloutGuarded", BAREMETAL_CLUSTER))[1]
+
+    assert await why() == "NotLookedYet", "nobody serves control planes"
+    for crd in (preserving_crd(KUBEADM_CONTROL_PLANE), preserving_crd(MACHINE_DEPLOYMENT), lean_crd(BAREMETAL_MACHINE_TEMPLATE)):
+        await metal.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
+    metal.process()
+    guard = RolloutGuardReconciler(metal.client, metal.cache, clock=lambda: metal.now)
+    await metal.cache.list(KUBEADM_CONTROL_PLANE, NS)
+    await metal.pool("a", "b")
+    template = {"template": {"spec": {"machineInventoryPoolRef": {"name": "pool"}}}}
+    await metal.create(BAREMETAL_MACHINE_TEMPLATE, "w", spec=template)
+    content = workers(VERSION)
+    await metal.create(MACHINE_DEPLOYMENT, "md", spec=content["spec"])
+    await metal.settle((*KINDS, MACHINE_DEPLOYMENT, BAREMETAL_MACHINE_TEMPLATE))
+    assert await why() == "NoObjection"
+
+    surging = {"spec": {"rollout": {"strategy": {"rollingUpdate": {"maxSurge": 1}}}}}
+    await metal.patch(MACHINE_DEPLOYMENT, "md", surging)
+    await metal.settle((MACHINE_DEPLOYMENT,))
+    assert await why() == "RolloutObjection"
+    conditions = (await metal.get(BAREMETAL_CLUSTER, "c"))["status"]["conditions"]
+    assert "raise maxUnavailable" in next(each["message"] for each in conditions if each["type"] == "RolloutGuarded")
+    surging["spec"]["rollout"]["strategy"]["rollingUpdate"]["maxSurge"] = 0
+    await metal.patch(MACHINE_DEPLOYMENT, "md", surging)
+    await metal.settle((MACHINE_DEPLOYMENT,))
+    assert await why() == "NoObjection"
+
+    await metal.patch(CONFIG_MAP, CATALOG_NAME, {"data": {VERSION: None, "1.34.5": CATALOG[VERSION]}})
+    await metal.settle((CONFIG_MAP,))
+    assert await why() == "RolloutObjection", "the catalog is read again"
 
 
 @pytest.mark.asyncio

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from fleet.baremetal.test_guards import IMAGE, plane, workers
+from fleet.baremetal.rolling import IMAGE, plane, workers
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
@@ -85,7 +85,8 @@ def test_the_endpoint_may_be_filled_in_and_not_changed() -> None:
         (cluster(vrid=None), "spec.controlPlaneLoadBalancer.vrid: Required value: choose a number from 1 to 255"),
         (cluster(vrid=0), "spec.controlPlaneLoadBalancer.vrid: Required value"),
         (cluster(vrid=256), "must be from 1 to 255"),
-        (cluster(host="api.example.com"), "must be an IP address"),
+        (cluster(host="api.example.com"), "must be an IPv4 address"),
+        (cluster(host="2001:db8::1"), "must be an IPv4 address"),
         (cluster(host="192.0.2.99", controlPlaneEndpoint=ENDPOINT), "must be that of the control plane's endpoint, 192.0.2.100"),
         (cluster(host="192.0.2.12"), "is the host h2's own address"),
     ],

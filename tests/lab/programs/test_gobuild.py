@@ -48,6 +48,12 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
     return fake
 
 
+def test_helm_knows_its_version_and_the_kubernetes_version_that_it_renders_for() -> None:
+    flags = gobuild.helm_flags("require (\n\tk8s.io/client-go v0.37.0\n)\n", "v3.22.0").split()
+    assert "helm.sh/helm/v3/internal/version.version=v3.22.0" in flags
+    assert "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37" in flags
+
+
 @pytest.mark.parametrize(("go_mod", "version", "published"), [(GO_MOD_1_35, "v1.35.4", "v0.35.4"), (GO_MOD_1_33, "v1.33.13", "v0.33.13")])
 def test_wrapper_pins_staging_modules_to_the_version_of_the_release(go_mod: str, version: str, published: str) -> None:
     wrapper = gobuild.wrapper_go_mod(go_mod, version)

@@ -207,3 +207,8 @@ async def test_it_asks_the_api_server_of_its_own_host(server: Connection, files:
     files.kubeconfig.write_text("apiVersion: v1\nkind: Config\nclusters: []\n")
     with pytest.raises(OperatorError, match=r"admin\.conf"):
         await blocking(lambda: SideCar("host-1", VALUES, files).watch_once(1))
+
+
+def test_a_host_without_values_is_told_where_they_come_from(files: Files) -> None:
+    with pytest.raises(OperatorError, match=r"cannot read .*alive\.json, which comes with the host's user-data"):
+        sidecar.run(files)

@@ -135,17 +135,15 @@ def execute(
 
 
 def _program(command: str, base: str) -> str:
-    """The program: that of the instruction, in the image's folder where it is there, or run.sh of that folder."""
-    if not command:
-        return f"{base}/{DEFAULT_COMMAND}"
-    return command
+    """The program of the instruction, or run.sh of its folder; a bare name is looked for in the image first, by PATH."""
+    return command or f"{base}/{DEFAULT_COMMAND}"
 
 
 def _decoded(raw: bytes) -> Plan:
     try:
         return plans.decode(raw)
     except plans.PlanError as error:
-        raise RefusedError(f"the plan cannot be read: {error}") from None
+        raise RefusedError(error.message) from None
 
 
 def _check(machine: Machine, plan: Plan) -> None:

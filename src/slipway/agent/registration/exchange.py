@@ -40,6 +40,9 @@ def register(machine: Machine, settings: Settings, *, log: Callable[[str], None]
         if tpm is not None:
             tpm.close()
     keep(machine, config)
+    place = connection.load(machine.host)
+    if place is not None:
+        log(f"registered; the Secret of this host is {place.namespace}/{place.name}")
 
 
 def exchange(machine: Machine, settings: Settings, tpm: Identity | None, *, update: bool, log: Callable[[str], None]) -> dict[str, Any]:

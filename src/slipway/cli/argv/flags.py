@@ -282,6 +282,11 @@ _ALL = (
         completes="dir",
     ),
     Flag("webhook-port", "int", "Port of the webhooks; 0 for none", default="9443"),
+    # Those of fleet.
+    Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
+    Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),
+    Flag("output:fleet", "string", "Output format: table or json", default="table", short="o", completes=("table", "json")),
+    Flag("to", "string", "Kubernetes version to upgrade to, such as v1.35.4"),
     Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )
 

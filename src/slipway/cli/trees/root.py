@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slipway.cli.argv.command import Command
 from slipway.cli.trees.agent import AGENT
+from slipway.cli.trees.fleet import FLEET
 from slipway.cli.trees.lab import LAB
 from slipway.cli.trees.manager import MANAGER
 
@@ -298,6 +299,7 @@ def build(program: str) -> Command:
             _INIT,
             _JOIN,
             _KUBECONFIG,
+            FLEET,
             LAB,
             Command(
                 "man",

@@ -114,11 +114,17 @@ def _share(found: Object) -> Any:
     )
 
 
+def _changed_or_gone(facts: Callable[[Object], Any]) -> Callable[[Object | None, Object | None], bool]:
+    """With a machine or a pool its hosts go from the list."""
+    when = changed(facts)
+    return lambda old, new: new is None or when(old, new)
+
+
 WATCHES = (
     Watch(BAREMETAL_CLUSTER),
     Watch(CLUSTER, of_cluster, changed(cluster_from)),
-    Watch(BAREMETAL_MACHINE, of_machine, changed(_share)),
-    Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: read(found, MachineInventoryPool).spec)),
+    Watch(BAREMETAL_MACHINE, of_machine, _changed_or_gone(_share)),
+    Watch(MACHINE_INVENTORY_POOL, of_pool, _changed_or_gone(lambda found: read(found, MachineInventoryPool).spec)),
     Watch(MACHINE_INVENTORY, of_inventory, changed(_network)),
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from slipway.fleet.baremetal import alive, cluster, pools
 from slipway.fleet.baremetal.machine import reconciler as machine
 from slipway.fleet.baremetal.machine import watches
+from slipway.fleet.baremetal.rollouts import controller as guarding
 
 if TYPE_CHECKING:
     from slipway.fleet.baremetal.options import BaremetalOptions
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from slipway.runtime.manager import Manager
 
 NAME = "baremetal"
-WATCHES = (*cluster.WATCHES, *watches.WATCHES, *pools.WATCHES, *alive.WATCHES)
-RULES = (*cluster.RULES, *machine.RULES, *pools.RULES, *alive.RULES)
+WATCHES = (*cluster.WATCHES, *watches.WATCHES, *pools.WATCHES, *alive.WATCHES, *guarding.WATCHES)
+RULES = (*cluster.RULES, *machine.RULES, *pools.RULES, *alive.RULES, *guarding.RULES)
 
 
 def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadClusters) -> list[Reconciler]:
@@ -34,4 +35,5 @@ def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadC
         ),
         pools.MachineInventoryPoolReconciler(client, cache, events=events),
         alive.AliveReconciler(client, cache, workload),
+        guarding.RolloutGuardReconciler(client, cache, options.catalog_namespace),
     ]

@@ -22,13 +22,21 @@ def network_config(observed: ObservedNetwork | None, *, without: Collection[str]
     """
     if observed is None:
         return ""
-    ethernets = {}
+    made: dict[str, Any] = {"ethernets": {}, "bonds": {}, "bridges": {}}
+    masters = {interface.master for interface in observed.interfaces if interface.master}
+    used = {interface.name for interface in observed.interfaces if own_addresses(interface, without=without)}
     for interface in observed.interfaces:
         addresses = own_addresses(interface, without=without)
-        if interface.name == _LOOPBACK or not interface.mac or not addresses:
+        if interface.name == _LOOPBACK or not interface.mac:
             continue
-        ethernets[interface.name] = _ethernet(interface, addresses, observed)
-    return dump({"version": 2, "ethernets": ethernets}) if ethernets else ""
+        if interface.name in masters and addresses:
+            section = "bridges" if interface.name.startswith("br") else "bonds"
+            made[section][interface.name] = _master(interface, section, observed) | _addressed(interface, addresses, observed)
+        elif addresses:
+            made["ethernets"][interface.name] = _named(interface) | _addressed(interface, addresses, observed)
+        elif interface.master in used:
+            made["ethernets"][interface.name] = {**_named(interface), "dhcp4": False, "dhcp6": False}
+    return dump({"version": 2, **{section: devices for section, devices in made.items() if devices}}) if any(made.values()) else ""
 
 
 def own_addresses(interface: ObservedInterface, *, without: Collection[str] = ()) -> list[str]:
@@ -44,24 +52,18 @@ def own_addresses(interface: ObservedInterface, *, without: Collection[str] = ()
     return found
 
 
-def address_of(observed: ObservedNetwork | None, device: str, *, without: Collection[str] = ()) -> str:
-    """The host's address on a device, or on the first one that has any where the device has none; empty where there is none."""
-    interfaces = [] if observed is None else sorted(observed.interfaces, key=lambda interface: interface.name != device)
-    for interface in interfaces:
-        addresses = own_addresses(interface, without=without) if interface.name != _LOOPBACK else []
-        if addresses:
-            return addresses[0].partition("/")[0]
-    return ""
+def _named(interface: ObservedInterface) -> dict[str, Any]:
+    return {"match": {"macaddress": interface.mac.lower()}, "set-name": interface.name}
 
 
-def _ethernet(interface: ObservedInterface, addresses: list[str], observed: ObservedNetwork) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "match": {"macaddress": interface.mac.lower()},
-        "set-name": interface.name,
-        "dhcp4": False,
-        "dhcp6": False,
-        "addresses": addresses,
-    }
+def _master(interface: ObservedInterface, section: str, observed: ObservedNetwork) -> dict[str, Any]:
+    """A device that is made of others.  How a bond shares its work is not observed: active-backup is what every switch bears."""
+    made: dict[str, Any] = {"interfaces": [each.name for each in observed.interfaces if each.master == interface.name]}
+    return {**made, "parameters": {"mode": "active-backup"}} if section == "bonds" else made
+
+
+def _addressed(interface: ObservedInterface, addresses: list[str], observed: ObservedNetwork) -> dict[str, Any]:
+    made: dict[str, Any] = {"dhcp4": False, "dhcp6": False, "addresses": addresses}
     if interface.mtu:
         made["mtu"] = interface.mtu
     routes = [_route(route.destination, route.gateway, route.metric) for route in observed.routes if route.interface == interface.name]

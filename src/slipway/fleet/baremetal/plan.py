@@ -365,7 +365,8 @@ def _reprovision(wanted: Reprovision, id_: str) -> Plan:
     return Plan(
         files=tuple(PlanFile(path=f"{folder}/{name}", content=content, permissions="0600") for name, content in seed.items()),
         instructions=tuple(
-            _instruction(name, script, (f"ID={id_}", f"STATE={folder}", f"SEED={SEED}", *environment)) for name, script, environment in scripts
+            _instruction(name, script, (f"ID={id_}", f"STATE={folder}", f"SEED={SEED}", *environment))
+            for name, script, environment in scripts
         ),
     )
 

@@ -5,6 +5,7 @@ The template has no controller: it never changes, and what owns it is written by
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,12 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
+from slipway.api.elemental import names as elemental
 from slipway.fleet.baremetal import planfacts, pool
 from slipway.fleet.baremetal.hosts import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
 from slipway.fleet.baremetal.pool import OtherPool, member_names
 from slipway.fleet.baremetal.reasons import MEMBERS_INVALID, POOL_EMPTY, POOL_READY
+from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import ClusterFacts, cluster_from, paused_by, read
 from slipway.fleet.contract.references import changed
@@ -43,11 +46,11 @@ _LOOK_AT_QUARANTINE = 60.0
 _SHOWN = 20
 
 RULES = (
-    rule(MACHINE_INVENTORY_POOL, *READ, "patch"),
+    rule(MACHINE_INVENTORY_POOL, *READ),
     rule(MACHINE_INVENTORY_POOL, "patch", subresource="status"),
     rule(MACHINE_INVENTORY, *READ, "patch"),
     rule(CLUSTER, "list", "watch"),
-    rule(SECRET, "get"),
+    rule(SECRET, *READ, "patch"),
     rule(CORE_EVENT, "create", "patch"),
 )
 
@@ -77,13 +80,17 @@ async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
     return [each.request for each in pools if read(each, MachineInventoryPool).spec.cluster_name == found.name]
 
 
+def _registry(cluster: Object | None) -> str:
+    return cluster.metadata.annotations.get(names.REGISTRY_ADDRESS_ANNOTATION, "") if cluster is not None else ""
+
+
 WATCHES = (
     Watch(MACHINE_INVENTORY_POOL),
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
     # A pool that is deleted lets go of hosts that another one names.
     Watch(MACHINE_INVENTORY_POOL, of_pool, lambda old, new: new is None),
     Watch(MACHINE_INVENTORY, of_inventory, lambda old, new: old is None or new is None or old is new or host_from(old) != host_from(new)),
-    Watch(CLUSTER, of_cluster, changed(lambda found: cluster_from(found).paused)),
+    Watch(CLUSTER, of_cluster, changed(lambda found: (cluster_from(found).paused, _registry(found)))),
 )
 
 
@@ -101,6 +108,7 @@ class MachineInventoryPoolReconciler:
         self._cache = cache
         self._events = events
         self._clock = clock
+        secrets.restrict(cache)
         cache.add_index(MACHINE_INVENTORY_POOL, MEMBER_INDEX, member_keys)
 
     async def reconcile(self, request: Request) -> Result:
@@ -123,6 +131,8 @@ class MachineInventoryPoolReconciler:
         if not paused_by(facts, manifest):
             hosts |= await self._mark(found, spec.machine_inventories, hosts)
             hosts, quarantined = await self._free_quarantined(request.namespace, hosts)
+            if registry := _registry(cluster):
+                await self._name_registry(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], registry)
             result = Result(_LOOK_AT_QUARANTINE) if quarantined else DONE
         self._tell(scope, status, spec.machine_inventories, hosts)
         await scope.save()
@@ -179,6 +189,20 @@ class MachineInventoryPoolReconciler:
             else:
                 remaining = True
         return {**hosts, **freed}, remaining
+
+    async def _name_registry(self, namespace: str, hosts: Iterable[str], registry: str) -> None:
+        """Tell hosts which registry to try, and to report on: by their plan Secrets, of which one that is in flight is left alone."""
+        known = self._cache.informer(SECRET, labels=f"{elemental.MANAGED_LABEL}={elemental.MANAGED}").store
+        for name in hosts:
+            seen = known.get(name, namespace)
+            if seen is None or seen.metadata.annotations.get(elemental.REGISTRY_ADDRESS_ANNOTATION) == registry:
+                continue
+            secret = await self._client.find(SECRET, name, namespace)
+            if secret is None or planfacts.plan_facts(secret).in_flight:
+                continue
+            patch = annotations_patch(secret["metadata"]["resourceVersion"], {elemental.REGISTRY_ADDRESS_ANNOTATION: registry})
+            with suppress(ConflictError, NotFoundError):
+                await self._client.patch(SECRET, name, namespace, patch, type=PatchType.MERGE)
 
     async def _annotate(self, namespace: str, name: str, host: Host, changes: dict[str, str | None]) -> bool:
         """Write annotations where the host is still as it was decided for; whether that was so."""

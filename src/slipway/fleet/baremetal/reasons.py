@@ -43,6 +43,7 @@ class Reason(NamedTuple):
 _BMM, _MIP, _BMC = BAREMETAL_MACHINE.kind, MACHINE_INVENTORY_POOL.kind, BAREMETAL_CLUSTER.kind
 _ALLOCATED, _BOOTSTRAP, _IMAGE = names.INVENTORY_ALLOCATED_CONDITION, names.BOOTSTRAP_READY_CONDITION, names.IMAGE_RESOLVED_CONDITION
 _PLAN, _NODE, _CLEANED = names.PLAN_APPLIED_CONDITION, names.NODE_JOINED_CONDITION, names.HOST_CLEANED_CONDITION
+_GUARDED = names.ROLLOUT_GUARDED_CONDITION
 _MEMBERS, _ENDPOINT, _VIP = names.MEMBERS_VALID_CONDITION, names.ENDPOINT_READY_CONDITION, names.VIP_READY_CONDITION
 
 REASONS = (
@@ -444,6 +445,24 @@ REASONS = (
         "The workload cluster does not answer; its hosts go on with what they know.",
         "Goes on when it answers.",
         "Look whether the endpoint is reachable from the manager.",
+    ),
+    Reason(_BMC, _GUARDED, "True", names.NO_OBJECTION_REASON, "Nothing that is known speaks against a rollout."),
+    Reason(
+        _BMC,
+        _GUARDED,
+        "False",
+        names.ROLLOUT_OBJECTION_REASON,
+        "A rollout would stall: a surge, a version without an image, a small pool, versions too far apart, a bad catalog entry.",
+        "Goes on when that is mended.",
+        "The message says what to change; `slipway fleet preflight` shows all of it.",
+    ),
+    Reason(
+        _BMC,
+        _GUARDED,
+        "Unknown",
+        names.NOT_LOOKED_YET_REASON,
+        "The control planes and MachineDeployments have not been read yet.",
+        "Goes on when they have; where KubeadmControlPlanes are not served at all, it stays.",
     ),
 )
 

@@ -2,12 +2,12 @@
 
 The provider's own kinds are held to what can be known to be wrong: see each ``…_errors``.  KubeadmControlPlane, MachineDeployment and the
 image catalog are others': of them the API server asks only where they concern us, and stores them unseen while nobody answers.
-Which of the guards' objections refuse such an object and which only warn, :mod:`slipway.fleet.baremetal.guards` says.
+Which of the guards' objections refuse such an object and which only warn, :mod:`slipway.fleet.baremetal.rollouts.guards` says.
 """
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_interface
+from ipaddress import IPv4Address, ip_address, ip_interface
 from typing import TYPE_CHECKING, TypeVar
 
 from slipway.api.cluster.infrastructure.cluster import BaremetalCluster
@@ -28,20 +28,20 @@ from slipway.api.cluster.kinds import (
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.fieldpath import FieldError, Path, duplicate, forbidden, invalid, required
 from slipway.api.machinery.labels import subdomain_problems
-from slipway.fleet.baremetal import guards
 from slipway.fleet.baremetal.known import NotKnownYetError
+from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.admission import problems, read, stored
 from slipway.runtime.webhook.admission import Problem, Validator, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+    from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.cluster.meta import Type
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.guards import Objection, Surroundings
     from slipway.fleet.baremetal.known import Known
+    from slipway.fleet.baremetal.rollouts.guards import Objection, Surroundings
     from slipway.runtime.webhook.admission import AdmissionRequest
 
 T = TypeVar("T", bound="Type")
@@ -119,8 +119,8 @@ def cluster_errors(new: BaremetalCluster, old: BaremetalCluster | None) -> list[
             )
         elif not 1 <= balancer.vrid <= 255:
             found.append(invalid(place.child("vrid"), balancer.vrid, "must be from 1 to 255"))
-        if _address(balancer.host) is None:
-            found.append(invalid(place.child("host"), balancer.host, "must be an IP address: hosts cannot hold a name among themselves"))
+        if not isinstance(_address(balancer.host), IPv4Address):
+            found.append(invalid(place.child("host"), balancer.host, "must be an IPv4 address, which hosts can hold among themselves"))
     return found
 
 
@@ -294,29 +294,11 @@ def surroundings(known: Known, namespace: str, catalog_namespace: str = "") -> t
     around = guards.Surroundings(
         catalog=entries,
         catalog_place=f"{place}/{CATALOG_NAME}",
-        pools=None if pools is None else pool_sizes(pools),
-        templates=None if templates is None else template_pools(templates),
+        pools=None if pools is None else guards.pool_sizes(pools),
+        templates=None if templates is None else guards.template_pools(templates),
         rollouts=rollouts,
     )
     return around, unknown
-
-
-def pool_sizes(pools: Iterable[Manifest]) -> dict[str, guards.Pool]:
-    """How many hosts each pool has: as many as it names, less those that its status says are unavailable."""
-    return {
-        each.metadata.get("name", ""): guards.Pool(
-            len({member.name for member in each.spec.machine_inventories}),
-            min(each.status.unavailable, len(each.spec.machine_inventories)),
-        )
-        for each in _read(pools, MachineInventoryPool)
-    }
-
-
-def template_pools(templates: Iterable[Manifest]) -> dict[str, str]:
-    return {
-        each.metadata.get("name", ""): each.spec.template.spec.machine_inventory_pool_ref.name
-        for each in _read(templates, BaremetalMachineTemplate)
-    }
 
 
 def _judge_catalog(request: AdmissionRequest) -> Verdict:

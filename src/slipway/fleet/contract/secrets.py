@@ -55,7 +55,7 @@ def require_ours(found: Mapping[str, Any], owner: Manifest, keys: Collection[str
             f"could not add {owner['kind']} {owner['name']} as ownerReference to bootstrap Secret {metadata['name']}, "
             f"it is already controlled by {controller.get('kind')} {controller.get('name')}"
         )
-    if found.get("type") != SECRET_TYPE or set(found.get("data") or ()) != set(keys):
+    if found.get("type") != SECRET_TYPE or not set(keys) <= set(found.get("data") or ()):
         raise TakenError(
             f"the Secret {where} was not made for the {owner['kind']} {owner['name']} and is left as it is: it is of type "
             f"{found.get('type') or 'Opaque'}. Rename it, and whatever refers to it, or delete it"

@@ -27,11 +27,13 @@ _STORAGE = (
     "data volumes that outlive a reprovisioning are not managed here: remove them; "
     "what a host keeps of its own accord, outside of Kubernetes' four folders, stays on it"
 )
+# In CEL: of a host that registers, or is claimed or released, there is nothing to ask.
+_CONCERNED = "has(object.spec) && (has(object.spec.storage) || (oldObject != null && has(oldObject.spec) && object.spec != oldObject.spec))"
 
 
 def webhooks() -> list[Validator]:
     return [
-        Validator(MACHINE_INVENTORY, _judge(MachineInventory, inventory_errors)),
+        Validator(MACHINE_INVENTORY, _judge(MachineInventory, inventory_errors), condition=_CONCERNED),
         Validator(MACHINE_REGISTRATION, _judge(MachineRegistration, registration_errors)),
     ]
 

@@ -22,6 +22,7 @@ from slipway.simulation.host.files import File, FileTree, Link
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from slipway.credentials.tpm import Identity
     from slipway.simulation.host.images import ImageRegistry, OsImage
     from slipway.simulation.shell.process import Process
 
@@ -94,6 +95,8 @@ class Machine:
         self.started: Counter[str] = Counter()
         """How often each program was started since the boot."""
         self.cpu_seconds = 0.0
+        self.tpm: Identity | None = None
+        """On its board, where it has one."""
         self._pids = 1000
         self._snapshot(image, 1)
 

@@ -45,8 +45,6 @@ def parse(script: str) -> List:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
-        self._awaited: list[tuple[int, str, bool, bool]] = []
-        self._documents: dict[int, Word] = {}
 
     def script(self) -> List:
         found = self._list(())
@@ -71,7 +69,8 @@ class _Parser:
                 self._at += 1
 
     def _and_or(self) -> AndOr:
-        first, rest = self._pipeline(), []
+        first = self._pipeline()
+        rest: list[tuple[str, Pipeline]] = []
         while True:
             self._spaces()
             operator = next((sign for sign in ("&&", "||") if self._text.startswith(sign, self._at)), "")
@@ -214,7 +213,7 @@ class _Parser:
         return Simple(tuple(assignments), tuple(words), tuple(redirections))
 
     def _words(self) -> list[Word]:
-        found = []
+        found: list[Word] = []
         while True:
             self._spaces()
             if self._at >= len(self._text) or self._text[self._at] in "\n;":
@@ -224,7 +223,7 @@ class _Parser:
     # Redirections.
 
     def _redirections(self) -> tuple[Redirection, ...]:
-        found = []
+        found: list[Redirection] = []
         while True:
             self._spaces()
             if (redirection := self._redirection()) is None:
@@ -249,7 +248,8 @@ class _Parser:
     def _here_document(self, end: str, *, quoted: bool, tabs: bool) -> Word:
         """Take the document out of the lines that follow this one."""
         begins = self._text.find("\n", self._at)
-        lines, at = [], begins + 1
+        lines: list[str] = []
+        at = begins + 1
         while begins >= 0 and at <= len(self._text):
             stop = self._text.find("\n", at)
             stop = len(self._text) if stop < 0 else stop
@@ -374,7 +374,8 @@ class _Parser:
         while not self._text.startswith("}", self._at):
             if self._at >= len(self._text):
                 raise self._problem("a parameter expansion has no end")
-            if quoted and self._text[self._at] != '"':
+            # Of a pattern the signs mean what they mean, quotes around the whole or not.
+            if quoted and operator[0] not in "#%" and self._text[self._at] != '"':
                 parts.append(self._quoted_part('}"'))
                 continue
             inner = _Parser(self._text)
@@ -388,11 +389,8 @@ class _Parser:
         """The next piece of a word in braces; spaces are part of it."""
         sign = self._text[self._at]
         if sign in "'\"\\$`":
-            if sign == "'" or sign == '"':
-                end = self._at
-                before = self._text
-                self._text = before
-                return self._one_quoted(end)
+            if sign in "'\"":
+                return self._one_quoted(self._at)
             if sign == "\\":
                 self._at += 2
                 return (Literal(self._text[self._at - 1], True),)

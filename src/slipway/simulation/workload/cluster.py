@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from slipway.api import rbac
 from slipway.credentials import x509
+from slipway.embedded.storage.store import DELETED
 from slipway.simulation.workload.api import WorkloadApi
 from slipway.simulation.workload.controllers import Controllers
 from slipway.simulation.workload.etcd import Etcd, Gateway
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
-    from slipway.embedded.storage.store import Change
+    from slipway.embedded.storage.store import Change, Stored
     from slipway.simulation.host.machine import Machine
     from slipway.simulation.kubelet import Kubelet
 
@@ -76,6 +77,7 @@ class WorkloadCluster:
         self.outages = 0
         """How often the API stopped answering."""
         self._holds = holds
+        self._placed: dict[str, dict[str, Stored]] = {}
         self._members: dict[str, int] = {}
         self._gateways: dict[int, tuple[Gateway, tuple[str, int]]] = {}
         self._wake = asyncio.Event()
@@ -108,8 +110,20 @@ class WorkloadCluster:
         """Something changed on a machine: see who runs, and whether the API answers."""
         self._wake.set()
 
+    def placed(self, node: str) -> dict[str, Stored]:
+        """The Pods of a Node by ``namespace/name``: what a kubelet's watch would bring."""
+        return self._placed.get(node, {})
+
     def _observe(self, bucket: str, change: Change) -> None:
-        node = (change.current.manifest().get("spec") or {}).get("nodeName") or ""
+        current = change.current
+        node = (current.manifest().get("spec") or {}).get("nodeName") or ""
+        if not node:
+            return
+        pods = self._placed.setdefault(node, {})
+        if change.type == DELETED:
+            pods.pop(f"{current.namespace}/{current.name}", None)
+        else:
+            pods[f"{current.namespace}/{current.name}"] = current
         if node in self.kubelets:
             self.kubelets[node].wake()
 

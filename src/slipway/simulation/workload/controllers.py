@@ -115,8 +115,8 @@ class Controllers:
                 signatures[clusterinfo.SIGNATURE_PREFIX + data.get("token-id", "")] = clusterinfo.signature(text, token)
         known = {key: value for key, value in found["data"].items() if key.startswith(clusterinfo.SIGNATURE_PREFIX)}
         if known != signatures:
-            data = {**dict.fromkeys(known), **signatures}
-            await self._client.patch(CONFIG_MAP, clusterinfo.NAME, clusterinfo.NAMESPACE, {"data": data})
+            changed: dict[str, str | None] = {**dict.fromkeys(known), **signatures}
+            await self._client.patch(CONFIG_MAP, clusterinfo.NAME, clusterinfo.NAMESPACE, {"data": changed})
 
     async def _certificate(self, namespace: str, name: str) -> None:
         """Approve and sign a kubelet's request, where whoever asks may have it approved by itself."""

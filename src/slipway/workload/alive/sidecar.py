@@ -56,11 +56,14 @@ class Files(NamedTuple):
     kubeconfig: Path = Path(ADMIN_KUBECONFIG)
 
 
-def run(environment: dict[str, str] | None = None) -> None:
+def run(files: Files | None = None) -> None:
     """Until SIGTERM: then keepalived is ended first, and its address awaited to be gone."""
-    files = Files()
-    known = values.decode(files.values.read_bytes(), str(files.values))
-    name = (os.environ if environment is None else environment).get("NODE_NAME") or os.uname().nodename
+    files = files or Files()
+    try:
+        known = values.decode(files.values.read_bytes(), str(files.values))
+    except OSError as error:
+        raise OperatorError(f"cannot read {files.values}, which comes with the host's user-data: {error.strerror or error}") from None
+    name = os.environ.get("NODE_NAME") or os.uname().nodename
     side_car = SideCar(name, known, files)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: side_car.stop.set())

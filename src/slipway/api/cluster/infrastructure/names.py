@@ -121,6 +121,7 @@ VIP_API_NOT_REACHABLE_REASON = "APINotReachable"
 # Of RolloutGuarded.
 NO_OBJECTION_REASON = "NoObjection"
 ROLLOUT_OBJECTION_REASON = "RolloutObjection"
+NOT_LOOKED_YET_REASON = "NotLookedYet"
 
 
 def provider_id(inventory: str) -> str:

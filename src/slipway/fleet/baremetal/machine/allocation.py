@@ -11,7 +11,7 @@ from slipway.fleet.baremetal import claim
 from slipway.fleet.baremetal.claim import LostClaimError
 from slipway.fleet.baremetal.hosts import host_of, hosts_of
 from slipway.fleet.baremetal.pool import member_names
-from slipway.fleet.contract.conditions import FALSE, TRUE
+from slipway.fleet.contract.conditions import FALSE
 from slipway.fleet.contract.facts import read
 
 if TYPE_CHECKING:
@@ -63,9 +63,6 @@ class Allocation:
                 f"{error.message}. Add a MachineInventory to the pool, or wait for a host that is being cleaned",
             )
         run.phase = names.ALLOCATED_PHASE
-        run.manifest["spec"] = {**run.spec, "providerID": names.provider_id(run.claimed.name)}
-        run.tell(names.INVENTORY_ALLOCATED_CONDITION, TRUE, names.ALLOCATED_REASON)
-        await run.save_spec()
         return True
 
     async def _claim(self, run: Run, members: list[PoolMember]) -> None:

@@ -81,8 +81,9 @@ class Nodes:
             node = await self.find(run)
         except OperatorError as error:
             run.tell(condition, UNKNOWN, WORKLOAD_UNREACHABLE, error.message)
-            run.look_again(_LOOK)
             if not run.provisioned:
+                # Of one that runs, whoever watches the cluster tells when it answers again.
+                run.look_again(_LOOK)
                 self._deadline(run, error.message)
             return
         fits = node is not None and same_version(run.owner.version, node.version)

@@ -186,6 +186,11 @@ class Provisioning:
             files = vip.files_for(run.infrastructure, run.claimed.name, peers, image=self._options.alive_image, others=others)
         except VIPError as error:
             raise _Waiting(error.reason, error.message) from None
+        try:
+            # One that the others do not list when it boots would become a second master.
+            await alive.announce(self._workload, run.cluster, run.infrastructure, peers, machines)
+        except OperatorError as error:
+            raise _Waiting(WORKLOAD_UNREACHABLE, f"the other control-plane hosts cannot be told of this one: {error.message}") from None
         return [HostFile(file.path, file.content.encode(), file.mode) for file in files]
 
     async def _check_token(self, run: Run, token: str) -> None:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -273,24 +274,18 @@ def _taken(kind: str, path: Path, host: Host) -> tuple[str, list[str]]:
     return digest, [_name(digest)]
 
 
-class _appearing:  # noqa: N801 - used as a function
+@contextmanager
+def _appearing(target: Path) -> Iterator[Path]:
     """A folder that has its name only when it is whole."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._partial = target.with_name(f".{target.name}.partial")
-
-    def __enter__(self) -> Path:
-        shutil.rmtree(self._partial, ignore_errors=True)
-        self._partial.mkdir(mode=0o755)
-        return self._partial
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            self._partial.chmod(0o755)
-            self._partial.rename(self._target)
-        else:
-            shutil.rmtree(self._partial, ignore_errors=True)
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        partial.chmod(0o755)
+        partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _show(layers: list[str], host: Host) -> None:

@@ -304,6 +304,32 @@ def judged(before: Rollout | None, after: Rollout, around: Surroundings) -> tupl
     return refused, told
 
 
+def is_downgrade(at: str, to: str) -> bool:
+    before, after = _version(at), _version(to)
+    return before is not None and after is not None and after < before
+
+
+def pool_sizes(pools: Iterable[Manifest]) -> dict[str, Pool]:
+    """How many hosts each pool has: as many as it names, less those that its status says are unavailable."""
+    found = {}
+    for each in pools:
+        members = _object(each, "spec").get("machineInventories") or []
+        names = {str(member.get("name")) for member in members if isinstance(member, dict)} if isinstance(members, list) else set()
+        unavailable = _whole(_object(each, "status").get("unavailable"), 0)
+        found[str(_object(each, "metadata").get("name") or "")] = Pool(len(names), min(unavailable, len(names)))
+    return found
+
+
+def template_pools(templates: Iterable[Manifest]) -> dict[str, str]:
+    """The pool of each BaremetalMachineTemplate."""
+    return {
+        str(_object(each, "metadata").get("name") or ""): str(
+            _object(each, "spec", "template", "spec", "machineInventoryPoolRef").get("name") or ""
+        )
+        for each in templates
+    }
+
+
 def summary(found: Iterable[Objection]) -> str:
     """All objections as a sentence each, for a condition."""
     return "; ".join(dict.fromkeys(each.message for each in found))

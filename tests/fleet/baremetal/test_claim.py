@@ -1,0 +1,123 @@
+"""Claims: which host is chosen, and that no host is ever had by two."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fleet.baremetal.estate import NS, Estate
+
+from slipway.api.cluster.infrastructure.pool import PoolMember
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
+from slipway.fleet.baremetal import claim
+from slipway.fleet.baremetal.claim import Claimant, LostClaimError, choose
+from slipway.fleet.baremetal.hosts import Host, HostOwner
+from slipway.runtime.objects import Request
+
+ME = Claimant(NS, "pool", HostOwner("c", "m", "m"))
+FREE = Host("a", pool="pool", state="Available", ready=True)
+OTHER = HostOwner("c", "x", "x")
+
+
+def members(*names: str) -> list[PoolMember]:
+    return [PoolMember(name=name) for name in names]
+
+
+def test_the_first_host_of_the_pool_that_is_free_is_chosen() -> None:
+    hosts = {"a": FREE._replace(owner=OTHER), "b": FREE._replace(name="b"), "c": FREE._replace(name="c")}
+    assert choose(members("a", "c", "b"), hosts, ME, meant=()) == "c"
+
+
+def test_a_host_that_another_machine_means_is_left_to_it_while_there_is_another_one() -> None:
+    hosts = {"a": FREE, "b": FREE._replace(name="b")}
+    assert choose(members("a", "b"), hosts, ME, meant={"a"}) == "b"
+    assert choose(members("a"), hosts, ME, meant={"a"}) == "a"
+
+
+def test_a_host_that_nobody_marked_yet_can_be_had() -> None:
+    assert choose(members("a"), {"a": FREE._replace(pool="", state="")}, ME, meant=()) == "a"
+
+
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        (FREE._replace(owner=OTHER), "of the BaremetalMachine x"),
+        (FREE._replace(deleting=True), "it is being deleted"),
+        (FREE._replace(pool="other"), "it is in the pool other"),
+        (FREE._replace(volumes=True), "data volumes"),
+        (FREE._replace(state="Unavailable"), "it is Unavailable"),
+        (FREE._replace(state="Preparing"), "it is Preparing"),
+        (FREE._replace(ready=False, why_not_ready="its agent is silent"), "it is not ready: its agent is silent"),
+        (None, "there is no such MachineInventory"),
+    ],
+)
+def test_a_host_that_cannot_be_had_is_told_with_its_reason(host: Host | None, says: str) -> None:
+    with pytest.raises(LostClaimError) as error:
+        choose(members("a"), {} if host is None else {"a": host}, ME, meant=())
+    assert says in error.value.message
+
+
+def test_a_host_that_is_ones_own_already_is_chosen_whatever_its_state() -> None:
+    assert choose(members("a"), {"a": FREE._replace(owner=ME.owner, state="Allocated", ready=False)}, ME, meant=()) == "a"
+
+
+async def _race(metal: Estate, host: str, racers: int) -> list[str]:
+    """The winners of a race for one host."""
+    claimants = [Claimant(NS, "pool", HostOwner("c", f"m{number}", f"m{number}")) for number in range(racers)]
+    outcomes = await asyncio.gather(
+        *(claim.take(metal.client, metal.cache, host, claimant) for claimant in claimants), return_exceptions=True
+    )
+    assert all(isinstance(each, dict | LostClaimError) for each in outcomes), outcomes
+    return [claimant.owner.baremetal_machine for claimant, each in zip(claimants, outcomes, strict=True) if isinstance(each, dict)]
+
+
+@pytest.mark.asyncio
+async def test_a_thousand_claims_lose_their_race_for_a_host_and_none_wins_beside_another(metal: Estate) -> None:
+    await metal.host("rack-1")
+    lost = 0
+    while lost < 1000:
+        winners = await _race(metal, "rack-1", 21)
+        assert winners == [(await metal.annotations("rack-1"))["owner-baremetalmachine"]], f"after {lost}"
+        assert await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", HostOwner("c", winners[0], winners[0])))
+        lost += 20
+
+
+@pytest.mark.asyncio
+async def test_a_host_is_given_back_by_who_has_it_alone(metal: Estate) -> None:
+    await metal.host("rack-1")
+    await claim.take(metal.client, metal.cache, "rack-1", ME)
+    assert not await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", OTHER))
+    assert (await metal.annotations("rack-1"))["owner-baremetalmachine"] == "m"
+    assert await claim.release(metal.client, metal.cache, "rack-1", ME)
+
+
+@pytest.mark.asyncio
+async def test_of_two_machines_that_race_for_the_last_host_one_gets_it_and_the_other_says_that_it_waits(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    for name in ("m1", "m2"):
+        await metal.machine(name, data=None)
+    await metal.settle()
+    await asyncio.gather(*(metal.machines.reconcile(Request(NS, name)) for name in ("m1", "m2")))
+    phases = sorted([str((await metal.status(name))["phase"]) for name in ("m1", "m2")])
+    assert phases == ["Allocated", "Pending"]
+
+
+@pytest.mark.asyncio
+async def test_a_host_of_somebody_else_is_never_written_to(metal: Estate) -> None:
+    owner = {"baremetal.alauda.io/owner-machine": "by-hand"}
+    await metal.host("rack-1", metadata={"annotations": owner})
+    before = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"]
+    with pytest.raises(LostClaimError):
+        await claim.take(metal.client, metal.cache, "rack-1", ME)
+    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Available")
+    assert (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"] == before
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_works_on_a_plan_cannot_be_claimed(metal: Estate) -> None:
+    await metal.host("rack-1")
+    await metal.patch(SECRET, "rack-1", {"data": {"applied-checksum": ""}})
+    with pytest.raises(LostClaimError, match="works on a plan"):
+        await claim.take(metal.client, metal.cache, "rack-1", ME)
