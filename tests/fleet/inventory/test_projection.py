@@ -17,7 +17,7 @@ SUM = plan.checksum(RAW).encode()
 OTHER = plan.checksum(b"{}").encode()
 
 
-def told(spec: dict[str, Any] | None = None, *, problem: str = "", twins: tuple[str, ...] = (), **data: bytes) -> dict[str, Any]:
+def told(data: dict[str, bytes], spec: dict[str, Any] | None = None, *, problem: str = "", twins: tuple[str, ...] = ()) -> dict[str, Any]:
     manifest: dict[str, Any] = {"metadata": {"name": "m-1", "namespace": "hosts", "generation": 1}, "spec": spec or {}}
     secret = {"metadata": {}, "data": plan.wire({key.replace("_", "-"): value for key, value in data.items()})}
     facts = projection.facts_of(secret) if data else None
@@ -42,7 +42,7 @@ def told(spec: dict[str, Any] | None = None, *, problem: str = "", twins: tuple[
     ],
 )
 def test_an_outcome_counts_by_the_checksum_of_the_plan(data: dict[str, bytes], state: str | None, reason: str) -> None:
-    found = told(**data)
+    found = told(data)
     assert (found["status"]["plan"].get("state"), condition(found, "Ready")["reason"]) == (state, reason)
 
 
@@ -56,24 +56,24 @@ def test_an_outcome_counts_by_the_checksum_of_the_plan(data: dict[str, bytes], s
     ],
 )
 def test_who_configures_the_network(network: dict[str, Any], status: str, reason: str) -> None:
-    found = condition(told({"network": network}), "NetworkConfigReady")
+    found = condition(told({}, {"network": network}), "NetworkConfigReady")
     assert (found["status"], found["reason"]) == (status, reason)
 
 
 def test_what_is_wrong_with_the_inventory_itself_comes_before_its_plan() -> None:
     applied = {"plan": RAW, "applied_checksum": SUM}
-    assert condition(told({"storage": {"volumes": []}}, **applied), "Ready")["reason"] == "StorageUnsupported"
-    assert condition(told(problem="taken", **applied), "Ready")["reason"] == "PlanCreationFailure"
-    assert condition(told(twins=("hosts/m-0",), **applied), "Ready")["reason"] == "DuplicateIdentity"
+    assert condition(told(applied, {"storage": {"volumes": []}}), "Ready")["reason"] == "StorageUnsupported"
+    assert condition(told(applied, problem="taken"), "Ready")["reason"] == "PlanCreationFailure"
+    assert condition(told(applied, twins=("hosts/m-0",)), "Ready")["reason"] == "DuplicateIdentity"
 
 
 @pytest.mark.parametrize("facts", [b"{", b"[]", b'{"freeBytes": {"/": "x"}}', b"x" * 70_000])
 def test_facts_that_cannot_be_read_are_not_taken(facts: bytes) -> None:
-    assert "hostFacts" not in told(plan=RAW, slipway_host_facts=facts)["status"]
+    assert "hostFacts" not in told({"plan": RAW, "slipway-host-facts": facts})["status"]
 
 
 def test_what_a_host_printed_is_told_in_part() -> None:
     output = plan.pack_output({"x": b"line " * 10_000})
-    found = told(plan=RAW, failed_checksum=SUM, failure_count=b"1", failed_output=output)
+    found = told({"plan": RAW, "failed-checksum": SUM, "failure-count": b"1", "failed-output": output})
     assert len(found["status"]["plan"]["message"]) == 4096
     assert len(condition(found, "Ready")["message"]) < 1200
