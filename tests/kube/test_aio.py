@@ -94,6 +94,17 @@ async def test_a_request_says_who_asks_for_what(serve: Serve, connect: Connect) 
     assert "Accept: application/json\r\n" in head(server)
 
 
+async def test_the_kernel_asks_whether_the_other_side_of_a_connection_is_there(serve: Serve, connect: Connect) -> None:
+    server = serve(json_answer(FOUND))
+    await connect(server).get(CONFIG_MAP, "x", "default")
+    port = int(server.url.rpartition(":")[2])
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    # proc(5): the other side, the state (01: established) and which timer is pending (02: keep-alive), with its hundredths of a second.
+    timers = [row[5].split(":") for row in rows if int(row[2].rpartition(":")[2], 16) == port and row[3] == "01"]
+    assert [kind for kind, _ in timers] == ["02"]
+    assert int(timers[0][1], 16) <= 1000
+
+
 async def test_a_client_certificate_is_shown(serve: Serve, connect: Connect) -> None:
     mine = leaf(CA, names=())
     server = serve(json_answer(FOUND), clients=CA)

@@ -27,6 +27,8 @@ from slipway.kube.transport import distrust
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from aiohttp.connector import AddrInfoType
+
     from slipway.kube.connection import Connection
 
 _log = logging.getLogger("slipway.kube")
@@ -37,6 +39,8 @@ _TOKEN_AGE = 60.0
 _BUFFER = 1 << 18
 # How long the other side of a websocket has to answer that it is closed.
 _CLOSING = 2.0
+# Seconds until the first question, between questions, and how many may stay without an answer.
+_KEEP_ALIVE = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 4}
 
 
 class Answer(NamedTuple):
@@ -232,7 +236,8 @@ class AsyncTransport:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             # Watches hold a connection each, and workers bound the rest: a limit of its own would only make a dead-lock possible.
-            connector = aiohttp.TCPConnector(limit=0, ssl=self._context if self._context is not None else True)
+            context = self._context if self._context is not None else True
+            connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=kept_alive)
             self._session = aiohttp.ClientSession(
                 connector=connector, headers=self._headers, auto_decompress=True, read_bufsize=_BUFFER, trust_env=False
             )
@@ -246,6 +251,18 @@ class AsyncTransport:
 async def _refuse_all_but_websockets(response: aiohttp.ClientResponse) -> None:
     if response.status != 101:
         raise errors.failure(response.status, await response.read())
+
+
+def kept_alive(address: AddrInfoType) -> socket.socket:
+    """A socket whose other side is asked whether it is there: a virtual address that moved answers for a connection that it does not know.
+
+    Without that a watch is silent until somebody loses patience, as nothing comes from a host that gave the address away before it ended.
+    """
+    made = socket.socket(family=address[0], type=address[1], proto=address[2])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEP_ALIVE.items():
+        made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
 
 
 class TokenSource:
