@@ -103,6 +103,8 @@ class Bare:
         self.estate, self.hosts = estate, hosts
         names = [estate.name_of(host) for host in hosts]
         self.planes, self.workers = names[:planes], names[planes : planes + workers]
+        self.control_planes = planes
+        """How many there are to be: a pool may have more hosts."""
         self.vip = virtual_address()
         self.wrong: list[str] = []
         """What was seen that must never be."""
@@ -149,7 +151,7 @@ class Bare:
                 for machine in await self.machines()
                 if condition(machine, "Ready").get("status") == "True" and "deletionTimestamp" not in machine["metadata"]
             )
-            return found == Counter({("control-plane", planes): len(self.planes), ("worker", workers): len(self.workers)})
+            return found == Counter({("control-plane", planes): self.control_planes, ("worker", workers): len(self.workers)})
 
         try:
             await self.estate.until(there, f"control planes are at {planes} and workers at {workers}", patience)

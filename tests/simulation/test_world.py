@@ -77,16 +77,7 @@ async def made(world: World, vip: str, *, planes: int = 1, workers: int = 0) -> 
     for number in range(1, planes):
         seeds.place(hosts[number], "one", seeds.join(f"cp-{number}", endpoint, control_plane=True, files=files[number]))
         await hosts[number].power_on()
-        await eventually(
-            has(
-                world,
-                lambda cluster: (
-                    len(cluster.etcd.members) == number + 1 and not any(member.learner for member in cluster.etcd.members.values())
-                ),
-            ),
-            "it joins",
-            20,
-        )
+        await eventually(has(world, partial(_has_voters, number + 1)), "it joins", 20)
     for number in range(workers):
         worker = host(world, f"w-{number}")
         hosts.append(worker)
