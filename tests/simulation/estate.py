@@ -179,7 +179,7 @@ class Estate:
     async def hosts(self, number: int, *, auth: str = "tpm", version: str = FIRST) -> list[Life]:
         """Switch on so many hosts, and wait until they are registered and have nothing to do."""
         told = (await self.registration(auth))["status"]["registrationURL"]
-        ca = await self._registration_authority()
+        ca = await self.registration_authority()
         image = self.world.registry.pull(f"{self.world.registry.address}/os:{version}")
         assert image is not None
         made = [self.world.add_host(f"host-{index}", image) for index in range(number)]
@@ -190,7 +190,7 @@ class Estate:
             await self.when(MACHINE_INVENTORY, self.name_of(host), _is_ready, f"{host.machine.hardware.name} is registered", 30)
         return made
 
-    async def _registration_authority(self) -> str:
+    async def registration_authority(self) -> str:
         from base64 import b64decode
 
         found = await self.when(SECRET, "slipway-registration-certificate", lambda secret: True, "there is a certificate", namespace="home")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from simulation.estate import FIRST, SECOND, Estate
+from simulation.estate import FIRST, SECOND, Estate, condition
 
 from slipway.api.cluster.kinds import MACHINE_INVENTORY
 from slipway.api.elemental import plan as plans
@@ -167,3 +170,26 @@ def _was_a_node(host: Life) -> None:
     machine.tree.write("/var/lib/kubelet/config.yaml", b"{}")
     machine.run_container("static/etcd", "etcd")
     machine.run_container("default/app", "app")
+
+
+async def test_hosts_of_another_process_register_and_what_they_cost_is_told_apart(estate: Estate, tmp_path: Path) -> None:
+    url = (await estate.registration())["status"]["registrationURL"]
+    authority = tmp_path / "ca.crt"
+    authority.write_text(await estate.registration_authority())
+    words = ["--registration-url", url, "--registration-ca-cert", str(authority), "--hosts", "3", "--pace", "0"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "slipway.simulation",
+        *words,
+        "--image",
+        f"registry.sim:5000/os:{FIRST}={FIRST}",
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        for number in range(3):
+            await estate.when(MACHINE_INVENTORY, f"sim{number:08d}", lambda found: condition(found, "Ready").get("status") == "True")
+    finally:
+        process.terminate()
+        said, _ = await process.communicate()
+    assert b"seconds of processor" in said
