@@ -34,8 +34,8 @@ def main(words: list[str]) -> int:
 async def _run(given: argparse.Namespace) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(ending, stop.set)
     registry = given.image[0].partition("/")[0]
     async with World(registry=registry, pace=given.pace) as world:
         images = []
