@@ -14,7 +14,7 @@ from simulation.estate import FIRST, SECOND, Estate, condition
 
 from slipway.api.cluster.kinds import MACHINE_INVENTORY
 from slipway.api.elemental import plan as plans
-from slipway.fleet.baremetal import plan as provider
+from slipway.fleet.baremetal.plans import plan as provider
 from slipway.simulation.boot import CLEARED, Life
 from slipway.simulation.host.machine import Machine
 
