@@ -16,22 +16,22 @@ _METAL, _SIM, _E2E = "fleet/baremetal", "simulation", "e2e/test_baremetal.py"
 _LIFE = f"{_SIM}/test_life.py::test_a_cluster_is_made_and_upgraded_by_replacing_every_node_with_no_spare_host"
 _FIVE = f"{_E2E}::test_a_cluster_of_five_is_upgraded_with_no_spare_host_and_with_some"
 _REASONS = f"{_METAL}/test_reasons.py::test_the_rows_of"
-_PREFLIGHT = f"{_METAL}/test_preflight.py"
-_GUARDS = f"{_METAL}/test_guards.py"
-_CATALOG = f"{_METAL}/test_catalog.py"
-_PLAN = f"{_METAL}/test_plan.py"
+_PREFLIGHT = f"{_METAL}/rollouts/test_preflight.py"
+_GUARDS = f"{_METAL}/rollouts/test_guards.py"
+_CATALOG = f"{_METAL}/plans/test_catalog.py"
+_PLAN = f"{_METAL}/plans/test_plan.py"
 _CHART = "e2e/test_chart.py::test_a_release_is_installed_and_upgraded_with_a_version_more"
 
 STATEMENTS: dict[int, tuple[str, ...]] = {
     1: (_LIFE, _FIVE),
     2: ("fleet/controlplane/test_reconciler.py::test_without_surge_a_machine_goes_before_the_next_comes", _LIFE),
-    3: (f"{_METAL}/test_machine_life.py::test_a_deleted_machine_gives_its_host_back_once_it_is_clean",),
+    3: (f"{_METAL}/machine/test_life.py::test_a_deleted_machine_gives_its_host_back_once_it_is_clean",),
     4: (
         f"{_PLAN}::test_a_host_is_cleaned",
         f"{_SIM}/test_agent.py::test_a_power_cut_anywhere_in_a_clean_ends_in_a_host_that_does_not_come_back",
     ),
     5: ("fleet/machines/deployment/test_reconciler.py::test_a_new_version_is_rolled_out_within_the_bounds", _LIFE),
-    6: (f"{_METAL}/test_machine_life.py::test_the_plan_has_the_image_of_the_catalog_and_data_made_fit_for_the_host",),
+    6: (f"{_METAL}/machine/test_life.py::test_the_plan_has_the_image_of_the_catalog_and_data_made_fit_for_the_host",),
     7: (
         f"{_PLAN}::test_the_steps_come_in_the_order_of_the_guide",
         f"{_SIM}/test_agent.py::test_a_power_cut_anywhere_in_a_reprovision_ends_in_the_same_host",
@@ -42,11 +42,11 @@ STATEMENTS: dict[int, tuple[str, ...]] = {
         _FIVE,
     ),
     9: (f"{_SIM}/test_agent.py::test_a_reprovision_plan_switches_the_image_clears_four_folders_and_runs_cloud_init_once", _LIFE),
-    10: (f"{_METAL}/test_machine_life.py::test_the_host_that_came_back_is_taken_again", _FIVE),
+    10: (f"{_METAL}/machine/test_life.py::test_the_host_that_came_back_is_taken_again", _FIVE),
     11: (_LIFE, f"{_E2E}::test_a_worker_is_replaced_on_the_only_host_that_its_pool_has"),
     12: (
         f"{_PREFLIGHT}::test_what_is_missing_is_told",
-        f"{_METAL}/test_killed.py::test_a_manager_that_takes_over_goes_on_where_the_last_one_was",
+        f"{_METAL}/machine/test_killed.py::test_a_manager_that_takes_over_goes_on_where_the_last_one_was",
     ),
     13: (f"{_PREFLIGHT}::test_the_distribution_version_is_named_as_not_checkable",),
     14: (f"{_PREFLIGHT}::test_the_registration_image_is_beside_the_base_image",),
@@ -58,7 +58,7 @@ STATEMENTS: dict[int, tuple[str, ...]] = {
     ),
     18: (
         f"{_PREFLIGHT}::test_what_is_missing_is_told",
-        f"{_METAL}/test_pools.py::test_hosts_of_a_pool_are_told_which_registry_to_try_unless_they_work_on_a_plan",
+        f"{_METAL}/hosts/test_reconciler.py::test_hosts_of_a_pool_are_told_which_registry_to_try_unless_they_work_on_a_plan",
     ),
     19: (f"{_GUARDS}::test_a_surge_is_told_at_the_path_that_it_has_in_its_version",),
     20: (f"{_GUARDS}::test_a_pool_that_is_too_small_or_missing_is_told",),
@@ -74,16 +74,16 @@ STATEMENTS: dict[int, tuple[str, ...]] = {
         f"{_PREFLIGHT}::test_the_registration_image_is_beside_the_base_image",
     ),
     29: ("fleet/controlplane/test_reconciler.py::test_a_rollout_tells_kubeadm_the_new_version_first", _FIVE),
-    30: (f"{_METAL}/test_vip.py::test_a_control_plane_that_moves_has_the_hosts_of_both_pools", _LIFE),
+    30: (f"{_METAL}/vip/test_vip.py::test_a_control_plane_that_moves_has_the_hosts_of_both_pools", _LIFE),
     31: (
         "api/cluster/infrastructure/test_definitions.py::test_the_columns_are_those_that_operators_watch",
         f"{_E2E}::test_kubectl_shows_the_columns_that_operators_know",
     ),
-    32: (f"{_METAL}/test_machine_life.py::test_a_deleted_machine_gives_its_host_back_once_it_is_clean",),
-    33: (f"{_METAL}/test_machine_life.py::test_a_deleted_machine_gives_its_host_back_once_it_is_clean", _LIFE),
-    34: (f"{_METAL}/test_machine_life.py::test_a_machine_becomes_a_node", _LIFE),
+    32: (f"{_METAL}/machine/test_life.py::test_a_deleted_machine_gives_its_host_back_once_it_is_clean",),
+    33: (f"{_METAL}/machine/test_life.py::test_a_deleted_machine_gives_its_host_back_once_it_is_clean", _LIFE),
+    34: (f"{_METAL}/machine/test_life.py::test_a_machine_becomes_a_node", _LIFE),
     35: (
-        f"{_METAL}/test_alive.py::test_the_others_know_of_a_control_plane_when_it_gets_its_plan",
+        f"{_METAL}/vip/test_reconciler.py::test_the_others_know_of_a_control_plane_when_it_gets_its_plan",
         "workload/alive/test_sidecar.py::test_new_peers_are_written_and_keepalived_reads_them",
     ),
     36: (_LIFE, _FIVE),
@@ -97,7 +97,7 @@ STATEMENTS: dict[int, tuple[str, ...]] = {
     41: (f"{_GUARDS}::test_nothing_speaks_against_a_rollout_as_it_should_be", _LIFE),
     42: (_LIFE, _FIVE),
     43: (_LIFE, _FIVE),
-    44: (f"{_METAL}/test_pools.py::test_the_counters_add_up_for_any_hosts", _LIFE),
+    44: (f"{_METAL}/hosts/test_reconciler.py::test_the_counters_add_up_for_any_hosts", _LIFE),
     45: (f"{_SIM}/test_troubles.py::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added", _REASONS),
     46: (f"{_SIM}/test_troubles.py::test_a_host_that_cannot_reach_its_registry_is_told_with_its_output_and_replaced", _REASONS),
     47: (

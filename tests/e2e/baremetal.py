@@ -58,6 +58,7 @@ class Baremetal:
         self.registry = ""
         self.hosts: dict[str, str] = {}
         """The host of each inventory."""
+        self.pools: dict[str, list[str]] = {}
 
     # What is there before the first cluster.
 
@@ -120,13 +121,15 @@ class Baremetal:
         return len(found) == self.shape.hosts and all(condition(each, "Ready") == "True" for each in found)
 
     def make_pools(self) -> None:
+        """Hosts stay where they are; new ones fill the pools up, that of the control plane first."""
         ordered = sorted(self.hosts, key=lambda inventory: int(self.hosts[inventory].rpartition("-")[2]))
-        first = self.shape.control_plane_hosts
-        members = {
-            "control-plane-pool": {name: f"cp-{number}" for number, name in enumerate(ordered[:first], 1)},
-            "worker-pool": {name: f"worker-{number}" for number, name in enumerate(ordered[first:], 1)},
-        }
-        self.plane.apply(*(manifests.pool(NAME, f"{NAME}-{pool}", of_pool) for pool, of_pool in members.items()))
+        for pool, size in (("control-plane-pool", self.shape.control_plane_hosts), ("worker-pool", self.shape.worker_hosts)):
+            members = self.pools.setdefault(pool, [])
+            assigned = {name for each in self.pools.values() for name in each}
+            members += [name for name in ordered if name not in assigned][: size - len(members)]
+            prefix = "cp" if pool == "control-plane-pool" else "worker"
+            named = {name: f"{prefix}-{number}" for number, name in enumerate(members, 1)}
+            self.plane.apply(manifests.pool(NAME, f"{NAME}-{pool}", named))
 
     # The cluster.
 
@@ -229,6 +232,12 @@ class Baremetal:
         if kubeconfig is None:
             return ""
         return self.plane.kubectl("--kubeconfig", str(kubeconfig), "--request-timeout=10s", *words, check=False)
+
+    def image_tags(self, what: str, *words: str) -> set[str]:
+        """The tags of the images that something in kube-system is made of."""
+        found = json.loads(self.workload("-n", "kube-system", "get", what, *words, "-o", "json"))
+        specs = [each["spec"].get("template", each)["spec"] for each in found.get("items", [found])]
+        return {container["image"].rpartition(":")[2] for spec in specs for container in spec["containers"]}
 
     def nodes(self) -> list[Manifest] | None:
         text = self.workload("get", "nodes", "-o", "json")

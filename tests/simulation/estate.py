@@ -43,6 +43,7 @@ from slipway.fleet import clustercache, registry
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
+from slipway.fleet.machines.machine import removal
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
@@ -98,9 +99,11 @@ class Estate:
             self.world.registry.push("os", version, version)
 
     async def __aenter__(self) -> Estate:
-        # A cluster that did not answer is left alone for 20 seconds in the field: the time of a reboot.
-        alone, clustercache._LEFT_ALONE = clustercache._LEFT_ALONE, clustercache._LEFT_ALONE * PACE
-        self._stack.callback(setattr, clustercache, "_LEFT_ALONE", alone)
+        # In the field a cluster that did not answer is left alone for 20 seconds, and so is a Node that is being drained.
+        for module, name in ((clustercache, "_LEFT_ALONE"), (removal, "RETRY")):
+            before = getattr(module, name)
+            self._stack.callback(setattr, module, name, before)
+            setattr(module, name, before * PACE)
         await self._stack.enter_async_context(self.server)
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))
         for name in (SPACE, "home"):
@@ -176,7 +179,7 @@ class Estate:
     async def hosts(self, number: int, *, auth: str = "tpm", version: str = FIRST) -> list[Life]:
         """Switch on so many hosts, and wait until they are registered and have nothing to do."""
         told = (await self.registration(auth))["status"]["registrationURL"]
-        ca = await self._registration_authority()
+        ca = await self.registration_authority()
         image = self.world.registry.pull(f"{self.world.registry.address}/os:{version}")
         assert image is not None
         made = [self.world.add_host(f"host-{index}", image) for index in range(number)]
@@ -187,7 +190,7 @@ class Estate:
             await self.when(MACHINE_INVENTORY, self.name_of(host), _is_ready, f"{host.machine.hardware.name} is registered", 30)
         return made
 
-    async def _registration_authority(self) -> str:
+    async def registration_authority(self) -> str:
         from base64 import b64decode
 
         found = await self.when(SECRET, "slipway-registration-certificate", lambda secret: True, "there is a certificate", namespace="home")

@@ -133,7 +133,7 @@ def _build_inventory(manager: Manager, options: FleetOptions, workload: Workload
 def _declare_baremetal(view: View) -> Declared:
     from slipway.api.cluster import kinds
     from slipway.fleet.baremetal import controllers, webhooks
-    from slipway.fleet.baremetal import known as looks
+    from slipway.fleet.baremetal.rollouts import known as looks
 
     rules = (*controllers.RULES, *looks.RULES)
     if view.manager is None or view.options is None:

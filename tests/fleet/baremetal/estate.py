@@ -32,12 +32,12 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.alive import AliveReconciler
 from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
+from slipway.fleet.baremetal.hosts.reconciler import MachineInventoryPoolReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
-from slipway.fleet.baremetal.pools import MachineInventoryPoolReconciler
-from slipway.fleet.baremetal.rollouts.controller import RolloutGuardReconciler
+from slipway.fleet.baremetal.rollouts.reconciler import RolloutGuardReconciler
+from slipway.fleet.baremetal.vip.reconciler import AliveReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.runtime.cache.cache import Cache

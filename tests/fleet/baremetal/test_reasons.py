@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fleet.baremetal.estate import CATALOG, KINDS, NS, REGISTRY, TOKEN, USER_DATA, VERSION, VIP, Estate
-from fleet.baremetal.rolling import workers
+from fleet.baremetal.rollouts.rolling import workers
 from fleet.world import lean_crd, preserving_crd
 
 from slipway.api.cluster.kinds import (
@@ -30,7 +30,7 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.fleet.baremetal.reasons import REASONS, reference
-from slipway.fleet.baremetal.rollouts.controller import RolloutGuardReconciler
+from slipway.fleet.baremetal.rollouts.reconciler import RolloutGuardReconciler
 
 Scenario = Callable[[Estate], Awaitable[None]]
 Row = tuple[str, str, str, str]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from fleet.baremetal.rolling import IMAGE, plane, workers
+from fleet.baremetal.rollouts.rolling import IMAGE, plane, workers
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
@@ -19,7 +19,7 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY_POOL,
     Kind,
 )
-from slipway.fleet.baremetal.known import NothingKnown
+from slipway.fleet.baremetal.rollouts.known import NothingKnown
 from slipway.fleet.baremetal.webhooks import webhooks
 from slipway.runtime.webhook.admission import AdmissionRequest, Verdict
 

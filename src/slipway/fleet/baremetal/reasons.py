@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.pool import MEMBER_UNSUPPORTED_REASON
+from slipway.fleet.baremetal.hosts.pool import MEMBER_UNSUPPORTED_REASON
 
 # Of BootstrapReady.
 BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"

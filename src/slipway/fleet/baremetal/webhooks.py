@@ -28,8 +28,8 @@ from slipway.api.cluster.kinds import (
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.fieldpath import FieldError, Path, duplicate, forbidden, invalid, required
 from slipway.api.machinery.labels import subdomain_problems
-from slipway.fleet.baremetal.known import NotKnownYetError
 from slipway.fleet.baremetal.rollouts import guards
+from slipway.fleet.baremetal.rollouts.known import NotKnownYetError
 from slipway.fleet.contract.admission import problems, read, stored
 from slipway.runtime.webhook.admission import Problem, Validator, Verdict
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
     from slipway.api.cluster.meta import Type
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.known import Known
     from slipway.fleet.baremetal.rollouts.guards import Objection, Surroundings
+    from slipway.fleet.baremetal.rollouts.known import Known
     from slipway.runtime.webhook.admission import AdmissionRequest
 
 T = TypeVar("T", bound="Type")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE
-from slipway.fleet.baremetal import claim
-from slipway.fleet.baremetal.claim import LostClaimError
-from slipway.fleet.baremetal.hosts import host_of, hosts_of
-from slipway.fleet.baremetal.pool import member_names
+from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.hosts.claim import LostClaimError
+from slipway.fleet.baremetal.hosts.host import host_of, hosts_of
+from slipway.fleet.baremetal.hosts.pool import member_names
 from slipway.fleet.contract.conditions import FALSE
 from slipway.fleet.contract.facts import read
 

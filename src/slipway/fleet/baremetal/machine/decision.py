@@ -15,7 +15,7 @@ from slipway.api.cluster.infrastructure.names import PLAN_CLEAN, PLAN_REPROVISIO
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from slipway.fleet.baremetal.planfacts import PlanFacts
+    from slipway.fleet.baremetal.plans.planfacts import PlanFacts
 
 # A host that has not begun with a plan after so long will not be disturbed by another one; an older agent does not tell that it began.
 UNTOUCHED = timedelta(minutes=2)

@@ -11,10 +11,10 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import NODE
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal import claim
+from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, joined
-from slipway.fleet.baremetal.networkconfig import own_addresses
-from slipway.fleet.baremetal.plan import same_version
+from slipway.fleet.baremetal.plans.networkconfig import own_addresses
+from slipway.fleet.baremetal.plans.plan import same_version
 from slipway.fleet.baremetal.reasons import NODE_GONE, WORKLOAD_UNREACHABLE
 from slipway.fleet.contract import conditions
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN

@@ -12,23 +12,26 @@ from slipway.api.cluster.infrastructure.cluster import DEFAULT_NETWORK_DEVICE
 from slipway.api.cluster.kinds import CONFIG_MAP, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
-from slipway.fleet.baremetal import alive, bootstrapdata, catalog, claim, planfacts, vip
-from slipway.fleet.baremetal.bootstrapdata import BootstrapDataError, HostFile
-from slipway.fleet.baremetal.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
-from slipway.fleet.baremetal.networkconfig import network_config
-from slipway.fleet.baremetal.plan import Reprovision, reprovision
+from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
+from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
+from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
+from slipway.fleet.baremetal.plans.networkconfig import network_config
+from slipway.fleet.baremetal.plans.plan import Reprovision, reprovision
 from slipway.fleet.baremetal.reasons import BOOTSTRAP_TOKEN_EXPIRED, OLD_NODE_REMAINS, WORKLOAD_UNREACHABLE
-from slipway.fleet.baremetal.vip import VIPError
+from slipway.fleet.baremetal.vip import reconciler as alive
+from slipway.fleet.baremetal.vip import vip
+from slipway.fleet.baremetal.vip.vip import VIPError
 from slipway.fleet.contract import conditions
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.kube.aio import PatchType
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.bootstrapdata import Resolved
     from slipway.fleet.baremetal.machine.node import Nodes
     from slipway.fleet.baremetal.machine.run import Run
     from slipway.fleet.baremetal.options import BaremetalOptions
+    from slipway.fleet.baremetal.plans.bootstrapdata import Resolved
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache

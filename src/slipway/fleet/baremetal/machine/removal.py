@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY
-from slipway.fleet.baremetal import claim, planfacts
-from slipway.fleet.baremetal.hosts import QUARANTINE_ANNOTATION, host_of
+from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, host_of
 from slipway.fleet.baremetal.machine.decision import Step
 from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION, RETRY_ANNOTATION
-from slipway.fleet.baremetal.plan import clean
+from slipway.fleet.baremetal.plans import planfacts
+from slipway.fleet.baremetal.plans.plan import clean
 from slipway.fleet.contract.conditions import FALSE
 from slipway.runtime import finalizers
 from slipway.runtime.objects import timestamp

@@ -8,8 +8,8 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
-from slipway.fleet.baremetal.claim import Claimant
-from slipway.fleet.baremetal.hosts import HostOwner
+from slipway.fleet.baremetal.hosts.claim import Claimant
+from slipway.fleet.baremetal.hosts.host import HostOwner
 from slipway.fleet.baremetal.machine.decision import Observed
 from slipway.fleet.contract import scope as contract
 from slipway.fleet.contract.facts import paused_by, read
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from slipway.api.cluster.infrastructure.machine import BaremetalMachineSpec, BaremetalMachineStatus
     from slipway.api.cluster.infrastructure.pool import MachineInventoryPool, PoolMember
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.hosts import Host
-    from slipway.fleet.baremetal.planfacts import PlanFacts
+    from slipway.fleet.baremetal.hosts.host import Host
+    from slipway.fleet.baremetal.plans.planfacts import PlanFacts
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.fleet.contract.facts import ClusterFacts, Owner
     from slipway.kube.aio import AsyncClient

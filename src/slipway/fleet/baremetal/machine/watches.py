@@ -19,7 +19,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.elemental import names as elemental
-from slipway.fleet.baremetal.hosts import host_from
+from slipway.fleet.baremetal.hosts.host import host_from
 from slipway.fleet.baremetal.machine.allocation import POOL_INDEX
 from slipway.fleet.baremetal.machine.node import node_facts
 from slipway.fleet.contract.facts import cluster_from, owner_from, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from slipway.api.elemental.inventory import ObservedInterface, ObservedNetwork, ObservedRoute
-from slipway.fleet.baremetal.networkconfig import network_config
+from slipway.fleet.baremetal.plans.networkconfig import network_config
 
 # Digits alone, which YAML 1.1 would read as a number in base 60.
 MAC = "52:54:00:12:34:56"

@@ -13,7 +13,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
 from slipway.api.elemental import plan
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.hosts import HostOwner, annotations_patch, host_of
+from slipway.fleet.baremetal.hosts.host import HostOwner, annotations_patch, host_of
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.hosts import Host
+    from slipway.fleet.baremetal.hosts.host import Host
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, Observed, Step, joined, next_step
-from slipway.fleet.baremetal.planfacts import PlanFacts
+from slipway.fleet.baremetal.plans.planfacts import PlanFacts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW = Observed("m")

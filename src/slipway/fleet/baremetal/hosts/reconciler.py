@@ -14,9 +14,10 @@ from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.elemental import names as elemental
-from slipway.fleet.baremetal import planfacts, pool
-from slipway.fleet.baremetal.hosts import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
-from slipway.fleet.baremetal.pool import OtherPool, member_names
+from slipway.fleet.baremetal.hosts import pool
+from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
+from slipway.fleet.baremetal.hosts.pool import OtherPool, member_names
+from slipway.fleet.baremetal.plans import planfacts
 from slipway.fleet.baremetal.reasons import MEMBERS_INVALID, POOL_EMPTY, POOL_READY
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE, TRUE

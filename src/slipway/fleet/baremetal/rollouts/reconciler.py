@@ -21,9 +21,9 @@ from slipway.api.cluster.kinds import (
     MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY_POOL,
 )
-from slipway.fleet.baremetal.alive import cluster_name, of_cluster, of_machine, of_pool
-from slipway.fleet.baremetal.known import Cached, NotKnownYetError
 from slipway.fleet.baremetal.rollouts import guards
+from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
+from slipway.fleet.baremetal.vip.reconciler import cluster_name, of_cluster, of_machine, of_pool
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
 from slipway.fleet.contract.references import changed

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from slipway.fleet.baremetal.bootstrapdata import BootstrapDataError, HostFile, Resolved, resolve
+from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile, Resolved, resolve
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "bootstrapdata" / "v1.14.2"
+GOLDEN = Path(__file__).parents[3] / "golden" / "bootstrapdata" / "v1.14.2"
 RECORDED = sorted(path for path in GOLDEN.glob("cloud-*.value"))
 # A file whose first line is indented deeper than the next one breaks the document that upstream's provider puts it into.
 BROKEN = [path for path in RECORDED if "    content: |\n        indented\n      not" in path.read_text()]

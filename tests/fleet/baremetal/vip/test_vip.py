@@ -12,8 +12,8 @@ from slipway.api.cluster.infrastructure.cluster import BaremetalCluster
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.elemental.inventory import MachineInventory
-from slipway.fleet.baremetal import vip
-from slipway.fleet.baremetal.vip import Peer, VIPError
+from slipway.fleet.baremetal.vip import vip
+from slipway.fleet.baremetal.vip.vip import Peer, VIPError
 
 VIP = "192.0.2.100"
 

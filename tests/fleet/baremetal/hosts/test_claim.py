@@ -9,9 +9,9 @@ from fleet.baremetal.estate import NS, Estate
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
-from slipway.fleet.baremetal import claim
-from slipway.fleet.baremetal.claim import Claimant, LostClaimError, choose
-from slipway.fleet.baremetal.hosts import Host, HostOwner
+from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, choose
+from slipway.fleet.baremetal.hosts.host import Host, HostOwner
 from slipway.runtime.objects import Request
 
 ME = Claimant(NS, "pool", HostOwner("c", "m", "m"))

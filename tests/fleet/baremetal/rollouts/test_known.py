@@ -11,7 +11,7 @@ from support.waiting import eventually
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME
 from slipway.api.cluster.kinds import CONFIG_MAP
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.known import Followed, NotKnownYetError
+from slipway.fleet.baremetal.rollouts.known import Followed, NotKnownYetError
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.runtime.cache.cache import Cache
 

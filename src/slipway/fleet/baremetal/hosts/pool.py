@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
-    from slipway.fleet.baremetal.hosts import Host
+    from slipway.fleet.baremetal.hosts.host import Host
 
 MEMBER_UNSUPPORTED_REASON = "MemberUnsupported"
 

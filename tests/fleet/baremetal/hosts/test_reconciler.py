@@ -10,8 +10,8 @@ from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
-from slipway.fleet.baremetal.hosts import Host, HostOwner
-from slipway.fleet.baremetal.pool import OtherPool, adopted, counters, state_of
+from slipway.fleet.baremetal.hosts.host import Host, HostOwner
+from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, state_of
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 NAMES = [f"rack-{number}" for number in range(5)]

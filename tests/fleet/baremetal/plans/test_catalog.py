@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.catalog import CatalogMissError, InvalidImageError, RegistryMissingError, image
+from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError, image
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 WHERE = "cpaas-system/elemental-image-catalog"

@@ -1,7 +1,7 @@
 """The controller of the virtual address: tells a BaremetalCluster whether it can work, and its hosts by a ConfigMap who shares it.
 
 Hosts get their first peers with their user-data; from the moment that there is an API, ``kube-system/alive`` in the workload cluster
-brings them changes.  The rules are in :mod:`slipway.fleet.baremetal.vip`.
+brings them changes.  The rules are in :mod:`slipway.fleet.baremetal.vip.vip`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from slipway.api.cluster.kinds import (
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal import vip
-from slipway.fleet.baremetal.vip import VIPError
+from slipway.fleet.baremetal.vip import vip
+from slipway.fleet.baremetal.vip.vip import VIPError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
 from slipway.fleet.contract.references import changed, members

@@ -23,7 +23,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.alive import KEPT, RETRY, AliveReconciler
+from slipway.fleet.baremetal.vip.reconciler import KEPT, RETRY, AliveReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import PatchType
 from slipway.runtime.objects import Object, Request, Result

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fleet.baremetal.hostroot import HostRoot
+from fleet.baremetal.plans.hostroot import HostRoot
 
 from slipway.api.elemental.plan import Instruction, Plan, encode
-from slipway.fleet.baremetal.plan import Reprovision, clean, identity, reprovision, same_version
+from slipway.fleet.baremetal.plans.plan import Reprovision, clean, identity, reprovision, same_version
 
 WANTED = Reprovision(
     claim="uid-1",
