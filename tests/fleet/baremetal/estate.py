@@ -132,7 +132,7 @@ class Estate:
             clock=lambda: self.now,
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
-        self.pools = MachineInventoryPoolReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
+        self.pools = MachineInventoryPoolReconciler(client, self.cache, self.options, events=self.events, clock=lambda: self.now)
         self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
 
     def later(self, **how_much: float) -> None:
