@@ -202,6 +202,19 @@ async def test_a_resettable_host_is_reset_before_its_inventory_goes(management: 
 
 
 @pytest.mark.asyncio
+async def test_a_resettable_inventory_whose_secret_is_somebodys_goes(management: Management) -> None:
+    """As its condition advises: the host was never given a Secret by which it could be reset."""
+    await management.start()
+    await management.client.create(SECRET, {"metadata": {"name": "c1-ca", "namespace": SPACE}, "data": {"tls.key": "c2VjcmV0"}})
+    await management.inventory("c1-ca", tpmHash="a" * 64)
+    await _annotate(management, "c1-ca", {names.RESETTABLE_ANNOTATION: "true"})
+    await management.told("c1-ca", "Ready", "PlanCreationFailure")
+    await management.client.delete(MACHINE_INVENTORY, "c1-ca", SPACE)
+    await _gone(management, MACHINE_INVENTORY, "c1-ca")
+    assert (await management.client.get(SECRET, "c1-ca", SPACE))["data"] == {"tls.key": "c2VjcmV0"}
+
+
+@pytest.mark.asyncio
 async def test_a_plan_in_flight_is_not_replaced_by_the_reset(management: Management) -> None:
     await management.start()
     await management.inventory("m-1", tpmHash="a" * 64)

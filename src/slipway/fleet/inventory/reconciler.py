@@ -142,15 +142,14 @@ class MachineInventoryReconciler:
         return DONE
 
     async def _reset(self, manifest: Manifest) -> str:
-        """What the deletion waits for; empty where the host is reset or was never given a Secret."""
+        """What the deletion waits for; empty where the host is reset, or has no Secret by which it could be told to."""
         metadata = manifest["metadata"]
         secret = await self._client.find(SECRET, metadata["name"], metadata["namespace"])
-        if secret is None:
+        if secret is None or not accounts.is_ours(secret, SECRET, manifest):
             return ""
-        accounts.require_ours(secret, SECRET, manifest)
         told = projection.facts_of(secret)
         way_out = f"To let it go as it is, set the annotation {names.RESETTABLE_ANNOTATION} to false"
-        wanted = plan.encode(reset_plan())
+        wanted = plan.encode(reset_plan(metadata.get("annotations") or {}))
         if told.state.plan_checksum == plan.checksum(wanted):
             if told.state.outcome == "applied":
                 return ""
