@@ -32,7 +32,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
+from slipway.fleet.baremetal.cluster.reconciler import BaremetalClusterReconciler
 from slipway.fleet.baremetal.hosts.reconciler import MachineInventoryPoolReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions

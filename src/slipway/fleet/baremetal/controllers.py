@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.fleet.baremetal import cluster
+from slipway.fleet.baremetal.cluster import reconciler as cluster
 from slipway.fleet.baremetal.hosts import reconciler as pools
 from slipway.fleet.baremetal.machine import reconciler as machine
 from slipway.fleet.baremetal.machine import watches
