@@ -96,6 +96,8 @@ class Provisioning:
             # Somebody took the host from us; the next look says so.
             run.look_again(_SOON)
             return
+        run.settle_on_host()
+        await run.save_spec()
         await self._write(run, image, data, boot_before)
 
     async def _write(self, run: Run, image: str, data: _Data, boot_before: str) -> None:
