@@ -355,7 +355,7 @@ async def a_node_is_waited_for(metal: Estate) -> None:
 )
 async def a_virtual_address_is_set_up(metal: Estate) -> None:
     await metal.create(
-        BAREMETAL_CLUSTER, "a-older", spec={"controlPlaneLoadBalancer": {"host": "10.9.9.9", "type": "Internal", "vrid": 51}}
+        BAREMETAL_CLUSTER, "a-older", spec={"controlPlaneLoadBalancer": {"host": "10.0.0.99", "type": "Internal", "vrid": 51}}
     )
     await metal.cluster()
     for name in ("rack-1", "rack-2"):
