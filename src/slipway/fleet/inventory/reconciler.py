@@ -154,7 +154,7 @@ class MachineInventoryReconciler:
             if told.state.outcome == "applied":
                 return ""
             if told.state.outcome == "failed":
-                return f"The reset failed on the host: {projection.output(told.state.output)[-1024:] or 'it printed nothing'}. {way_out}"
+                return f"The reset failed on the host: {told.printed[-projection.LONGEST_SHOWN :] or 'it printed nothing'}. {way_out}"
             return f"Waiting for the host to be reset. {way_out}"
         if told.state.in_flight and told.state.plan_checksum != plan.checksum(plan.EMPTY):
             return f"Waiting for the {told.type or 'current'} plan to end before the host is reset. {way_out}"

@@ -1,8 +1,8 @@
 """The plan that resets a host whose inventory is deleted, as elemental-operator has it.
 
-A host that Elemental's toolkit installed starts its recovery system, whose cloud-init reads ``/oem``: there a stage starts
-elemental-register-reset, which registers the host anew, formats what ``config.elemental.reset`` of its registration says, and boots.  A host
-that was installed otherwise (``no-toolkit``) has no recovery system: it only gets a marker, and whoever installed it resets it.
+A host that Elemental's toolkit installed starts its recovery system, which reads ``/oem``: a stage there starts elemental-register-reset,
+which registers the host anew, formats what ``config.elemental.reset`` of its registration says, and boots.  A host that was installed
+otherwise (``no-toolkit``) has no recovery system: it only gets a marker, and whoever installed it resets it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MANAGED = Plan(
         Instruction("reboot", "shutdown", ("-r", "+1")),
     ),
 )
-_UNMANAGED = Plan(files=(PlanFile("/var/lib/elemental/.unmanaged_reset", b"This host is to be reset: its MachineInventory was deleted.\n"),))
+_UNMANAGED = Plan(files=(PlanFile("/var/lib/elemental/.unmanaged_reset", b"the MachineInventory of this host is deleted\n"),))
 
 
 def reset_plan(annotations: Mapping[str, str]) -> Plan:

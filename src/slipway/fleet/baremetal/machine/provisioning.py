@@ -146,9 +146,7 @@ class Provisioning:
         return ""
 
     async def _platform_registry(self, namespace: str) -> str:
-        secret = await self._client.find(SECRET, self._options.registry_secret, namespace)
-        value = ((secret or {}).get("data") or {}).get(catalog.REGISTRY_KEY) or ""
-        return b64decode(value).decode(errors="replace").strip()
+        return catalog.platform_registry(await self._client.find(SECRET, self._options.registry_secret, namespace))
 
     async def _data(self, run: Run) -> _Data:
         assert run.owner is not None
