@@ -17,7 +17,7 @@ from slipway.api.elemental import names as elemental
 from slipway.fleet.baremetal.hosts import pool
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
 from slipway.fleet.baremetal.hosts.pool import OtherPool, member_names
-from slipway.fleet.baremetal.plans import planfacts
+from slipway.fleet.baremetal.plans import plan, planfacts
 from slipway.fleet.baremetal.reasons import MEMBERS_INVALID, POOL_EMPTY, POOL_READY
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE, TRUE
@@ -29,13 +29,14 @@ from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
-from slipway.runtime.objects import DONE, Object, Request, Result
+from slipway.runtime.objects import DONE, Object, Request, Result, timestamp
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
@@ -51,7 +52,7 @@ RULES = (
     rule(MACHINE_INVENTORY_POOL, "patch", subresource="status"),
     rule(MACHINE_INVENTORY, *READ, "patch"),
     rule(CLUSTER, "list", "watch"),
-    rule(SECRET, *READ, "patch"),
+    rule(SECRET, *READ, "patch", "update"),
     rule(CORE_EVENT, "create", "patch"),
 )
 
@@ -103,10 +104,17 @@ class MachineInventoryPoolReconciler:
     interval = 1.0
 
     def __init__(
-        self, client: AsyncClient, cache: Cache, *, events: EventRecorder, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        client: AsyncClient,
+        cache: Cache,
+        options: BaremetalOptions,
+        *,
+        events: EventRecorder,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._cache = cache
+        self._options = options
         self._events = events
         self._clock = clock
         secrets.restrict(cache)
@@ -181,15 +189,29 @@ class MachineInventoryPoolReconciler:
         for name, host in hosts.items():
             if not host.quarantined_by or host.owner is not None:
                 continue
-            secret = await self._client.find(SECRET, name, namespace)
-            plan = planfacts.plan_facts(secret) if secret is not None else None
-            clean = plan is not None and (plan.type, plan.owner, plan.outcome) == (names.PLAN_CLEAN, host.quarantined_by, "applied")
             changes = {QUARANTINE_ANNOTATION: None, names.ALLOCATION_STATE_ANNOTATION: names.AVAILABLE}
-            if clean and await self._annotate(namespace, name, host, changes):
+            if await self._is_clean(namespace, name, host) and await self._annotate(namespace, name, host, changes):
                 freed[name] = host._replace(quarantined_by="", state=names.AVAILABLE)
             else:
                 remaining = True
         return {**hosts, **freed}, remaining
+
+    async def _is_clean(self, namespace: str, name: str, host: Host) -> bool:
+        """Whether a host has applied the clean plan of who gave it up; one that has no such plan, as it had no Secret then, gets it."""
+        secret = await self._client.find(SECRET, name, namespace)
+        if secret is None:
+            return False
+        found = planfacts.plan_facts(secret)
+        if (found.type, found.owner) == (names.PLAN_CLEAN, host.quarantined_by):
+            return found.outcome == "applied"
+        if not found.in_flight:
+            now = self._clock()
+            wanted = plan.clean(f"{host.quarantined_by}/{timestamp(now)}")
+            with suppress(ConflictError, NotFoundError):
+                await planfacts.write(
+                    self._client, secret, wanted, planfacts.Marks(names.PLAN_CLEAN, host.quarantined_by), self._options.max_failures, now
+                )
+        return False
 
     async def _name_registry(self, namespace: str, hosts: Iterable[str], registry: str) -> None:
         """Tell hosts which registry to try, and to report on: by their plan Secrets, of which one that is in flight is left alone."""

@@ -66,7 +66,7 @@ class Observed(NamedTuple):
     provisioned: bool = False
     """The machine has been a Node before."""
     written: bool = False
-    """A plan has been written for this machine before, as its status says."""
+    """A plan has been written for this machine before, or was about to be: as its status says, or its provider ID, which outlives that."""
     plan: PlanFacts | None = None
     """The plan of the host that is ours; None where it has no plan Secret."""
     bootstrap: bool = False
@@ -110,14 +110,14 @@ def _life(observed: Observed) -> Step:
 def _deletion(observed: Observed, now: datetime) -> Step:
     if not observed.claimed:
         return Step.FORGET
-    if observed.force:
-        return Step.GIVE_UP
     plan = observed.plan
-    if plan is None:
-        return Step.WAIT_FOR_SECRET
-    if plan.owner != observed.name and not observed.provisioned and not observed.written:
+    if plan is not None and plan.owner != observed.name and not observed.provisioned and not observed.written:
         # It was claimed and nothing was done to it.
         return Step.RELEASE
+    if observed.force:
+        return Step.GIVE_UP
+    if plan is None:
+        return Step.WAIT_FOR_SECRET
     if plan.owner == observed.name and plan.type == PLAN_CLEAN:
         if plan.outcome == "applied":
             return Step.RELEASE

@@ -96,6 +96,8 @@ class Provisioning:
             # Somebody took the host from us; the next look says so.
             run.look_again(_SOON)
             return
+        run.settle_on_host()
+        await run.save_spec()
         await self._write(run, image, data, boot_before)
 
     async def _write(self, run: Run, image: str, data: _Data, boot_before: str) -> None:
@@ -144,9 +146,7 @@ class Provisioning:
         return ""
 
     async def _platform_registry(self, namespace: str) -> str:
-        secret = await self._client.find(SECRET, self._options.registry_secret, namespace)
-        value = ((secret or {}).get("data") or {}).get(catalog.REGISTRY_KEY) or ""
-        return b64decode(value).decode(errors="replace").strip()
+        return catalog.platform_registry(await self._client.find(SECRET, self._options.registry_secret, namespace))
 
     async def _data(self, run: Run) -> _Data:
         assert run.owner is not None

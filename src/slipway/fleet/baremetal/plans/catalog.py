@@ -7,13 +7,17 @@ of one is replaced by the registry of the platform, and tag and digest stay as t
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure.names import REGISTRY_ADDRESS_ANNOTATION
+from slipway.api.elemental.names import PLAN_SECRET_TYPE
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from slipway.api.machinery.objects import Manifest
 
 REGISTRY_KEY = "address"
 """Of the platform registry's Secret."""
@@ -61,6 +65,13 @@ def image(catalog: Mapping[str, str] | None, where: str, version: str, registry:
     if not _REGISTRY.fullmatch(address):
         raise InvalidImageError(f'the registry\'s address "{registry}" of the Cluster {cluster} is no host or host:port')
     return f"{address}/{rest}"
+
+
+def platform_registry(secret: Manifest | None) -> str:
+    """The address in the platform registry's Secret; empty where it has none.  A host's own Secret, to which the host writes, is none."""
+    if secret is None or secret.get("type") == PLAN_SECRET_TYPE:
+        return ""
+    return b64decode((secret.get("data") or {}).get(REGISTRY_KEY) or "").decode(errors="replace").strip()
 
 
 def key(version: str) -> str:
