@@ -6,7 +6,7 @@ import pytest
 
 from slipway.embedded.webhooks import conditions
 
-REQUEST = {"uid": "u", "name": "a", "operation": "CREATE", "object": {"spec": {}}, "oldObject": None}
+REQUEST: dict[str, object] = {"uid": "u", "name": "a", "operation": "CREATE", "object": {"spec": {}}, "oldObject": None}
 
 
 def configuration(expression: str) -> dict[str, object]:
