@@ -78,6 +78,8 @@ def test_the_next_step(observed: Observed, step: Step) -> None:
         (NodeFacts("n", "v1", "new"), "old", True, Joined.YES),
         (NodeFacts("n", "v1", "old"), "old", True, Joined.NO),
         (NodeFacts("n", "v1", "new"), "old", False, Joined.OTHER_VERSION),
+        # It was registered, and what it is comes with its first status.
+        (NodeFacts("n", "", ""), "old", False, Joined.NO),
     ],
 )
 def test_a_node_is_the_one_that_the_plan_made(node: NodeFacts | None, boot_before: str, fits: bool, verdict: Joined) -> None:

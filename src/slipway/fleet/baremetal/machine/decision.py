@@ -145,7 +145,10 @@ class Joined(Enum):
 
 
 def joined(node: NodeFacts | None, boot_before: str, *, fits: bool) -> Joined:
-    """Whether a Node is the one that the plan made; one of the boot before is what the last machine on this host has left behind."""
-    if node is None or (boot_before and node.boot_id == boot_before):
+    """Whether a Node is the one that the plan made; one of the boot before is what the last machine on this host has left behind.
+
+    One that has not told its version yet is not there yet: it is neither right nor wrong.
+    """
+    if node is None or not node.version or (boot_before and node.boot_id == boot_before):
         return Joined.NO
     return Joined.YES if fits else Joined.OTHER_VERSION
