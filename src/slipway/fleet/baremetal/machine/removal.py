@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slipway.runtime.events import EventRecorder
 
 _RETRY = 30.0
+_SOON = 10.0
 _FORCE_HINT = f"where the host is dead, set the annotation {FORCE_ANNOTATION} on the BaremetalMachine"
 
 
@@ -56,8 +57,11 @@ class Removal:
                 await self._forget(run)
 
     async def _clean(self, run: Run) -> None:
-        await self._state(run, names.PREPARING)
         assert run.secret is not None
+        if not await self._state(run, names.PREPARING):
+            # The host is somebody else's by now, and so is the plan that it has; the next look knows.
+            run.look_again(_SOON)
+            return
         vip = run.vip if run.owner is None or run.owner.control_plane else ""
         plan = clean(f"{run.uid}/{timestamp(run.now)}", vip)
         marks = planfacts.Marks(names.PLAN_CLEAN, run.name)
@@ -124,5 +128,6 @@ class Removal:
     def _let_go(self, run: Run) -> None:
         finalizers.remove(run.manifest, names.BAREMETAL_MACHINE_FINALIZER)
 
-    async def _state(self, run: Run, state: str) -> None:
-        await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state)
+    async def _state(self, run: Run, state: str) -> bool:
+        """Whether the host is still ours, as the API server says."""
+        return await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state)
