@@ -92,7 +92,14 @@ def test_a_node_is_the_one_that_the_plan_made(nodes: list[NodeFacts], boots_befo
 
 
 @pytest.mark.parametrize(
-    ("node", "fits", "verdict"), [(None, True, Joined.NO), (NEW_NODE, True, Joined.YES), (NEW_NODE, False, Joined.OTHER_VERSION)]
+    ("node", "fits", "verdict"),
+    [
+        (None, True, Joined.NO),
+        (NEW_NODE, True, Joined.YES),
+        (NEW_NODE, False, Joined.OTHER_VERSION),
+        # It was registered, and what it is comes with its first status.
+        (NEW_NODE._replace(version=""), False, Joined.NO),
+    ],
 )
 def test_a_node_has_the_version_of_its_machine(node: NodeFacts | None, fits: bool, verdict: Joined) -> None:
     assert joined(node, fits=fits) is verdict

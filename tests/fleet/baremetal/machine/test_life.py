@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fleet.baremetal.estate import NS, REGISTRY, USER_DATA, VERSION, VIP, Estate
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, NODE, SECRET
 from slipway.api.elemental import plan as plans
 from slipway.fleet.baremetal.machine import watches
 from slipway.runtime.objects import Request
@@ -66,6 +66,17 @@ async def test_a_machine_becomes_a_node(metal: Estate) -> None:
     assert (status["phase"], status["ready"], status["initialization"]) == ("Running", True, {"provisioned": True})
     assert (await metal.condition("m", "Ready"))[:2] == ("True", "Ready")
     assert (await metal.annotations("rack-1"))["allocation-state"] == "Allocated"
+
+
+async def test_a_node_that_has_not_told_its_version_yet_is_waited_for(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("m")
+    await metal.reconcile("m")
+    await metal.applies("rack-1")
+    await metal.create(NODE, "rack-1", spec={"providerID": "baremetal:///rack-1"})
+    await metal.reconcile("m")
+    assert (await metal.status("m"))["phase"] == "Reprovisioning"
+    assert (await metal.condition("m", "NodeJoined"))[:2] == ("False", "WaitingForNode")
 
 
 async def test_the_plan_has_the_image_of_the_catalog_and_data_made_fit_for_the_host(metal: Estate) -> None:

@@ -154,6 +154,7 @@ def made_by_plan(nodes: Iterable[NodeFacts], boots_before: str) -> NodeFacts | N
 
 
 def joined(node: NodeFacts | None, *, fits: bool) -> Joined:
-    if node is None:
+    """One that has not told its version yet is not there yet: it is neither right nor wrong."""
+    if node is None or not node.version:
         return Joined.NO
     return Joined.YES if fits else Joined.OTHER_VERSION
