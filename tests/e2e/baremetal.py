@@ -286,22 +286,24 @@ class Watchman:
     def _watch(self) -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        away: float | None = None
+        # An outage lasts from the last answer before it to the first one after it.
+        answered, counted = time.monotonic(), 0
         while not self._stop.wait(0.25):
             self.asked += 1
             try:
                 with urllib.request.urlopen(self._url, context=context, timeout=2) as answer:
-                    answered = answer.status == 200
+                    good = answer.status == 200
             except OSError:
-                answered = False
+                good = False
             now = time.monotonic()
-            if answered:
-                self.total += now - away if away is not None else 0.0
-                away = None
+            if not good:
+                self.failed += 1
+                self.longest = max(self.longest, now - answered)
                 continue
-            self.failed += 1
-            away = now if away is None else away
-            self.longest = max(self.longest, now - away)
+            if self.failed > counted:
+                self.total += now - answered
+                self.longest = max(self.longest, now - answered)
+            answered, counted = now, self.failed
 
     def end(self) -> None:
         self._stop.set()

@@ -32,7 +32,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
+from slipway.fleet.baremetal.cluster.reconciler import BaremetalClusterReconciler
 from slipway.fleet.baremetal.hosts.reconciler import MachineInventoryPoolReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
@@ -132,8 +132,12 @@ class Estate:
             clock=lambda: self.now,
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
-        self.pools = MachineInventoryPoolReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
+        self.pools = MachineInventoryPoolReconciler(client, self.cache, self.options, events=self.events, clock=lambda: self.now)
         self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
+
+    async def deafen(self) -> None:
+        """Let the process know nothing more than it knows now: its watches are cut, and its requests still go through."""
+        await self.cache.close()
 
     def later(self, **how_much: float) -> None:
         self.now += timedelta(**how_much)

@@ -43,7 +43,10 @@ def files(tmp_path: Path) -> Files:
 def process(tmp_path: Path, files: Files) -> Iterator[subprocess.Popen[bytes]]:
     """The kernel knows a process by the name of its program."""
     program = shutil.copy(shutil.which("sleep") or "/bin/sleep", tmp_path / "keepalived")
+    # Who runs the tests may have chosen not to hear that a terminal is gone, which a child inherits.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     started = subprocess.Popen([program, "60"])
+    signal.signal(signal.SIGHUP, before)
     files.process_id.write_text(f"{started.pid}\n")
     yield started
     started.kill()

@@ -92,6 +92,7 @@ class HttpsServer:
         look: float = LOOK,
         retry: float = RETRY,
         largest_header: int = 8190,
+        idle: float = _IDLE,
     ) -> None:
         self._source = source
         self._application = application
@@ -100,6 +101,7 @@ class HttpsServer:
         self._wanted_port = port
         self._look, self._retry = look, retry
         self._largest_header = largest_header
+        self._idle = idle
         self._pair: Pair | None = None
         self._context: ssl.SSLContext | None = None
         self._why_not = f"{what} are not served yet"
@@ -121,7 +123,7 @@ class HttpsServer:
             access_log=None,
             shutdown_timeout=_CLOSING,
             auto_decompress=False,
-            keepalive_timeout=_IDLE,
+            keepalive_timeout=self._idle,
             lingering_time=_LINGER,
             max_field_size=self._largest_header,
         )

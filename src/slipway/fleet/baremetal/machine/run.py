@@ -129,7 +129,7 @@ class Run(contract.Scope):
             infrastructure=self.cluster.infrastructure_provisioned,
             claimed=self.host is not None,
             provisioned=self.provisioned,
-            written=bool(self.status.fields.get("lastAppliedPlanChecksum")),
+            written=bool(self.status.fields.get("lastAppliedPlanChecksum") or self.spec.get("providerID")),
             plan=self.plan,
             bootstrap=self.owner is not None and bool(self.owner.data_secret_name),
             retry=RETRY_ANNOTATION in self.annotations,
@@ -146,6 +146,10 @@ class Run(contract.Scope):
         self.status.fields["planSecretRef"] = (
             {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "namespace": self.namespace, "name": host} if host else None
         )
+
+    def settle_on_host(self) -> None:
+        """Set the provider ID, which never changes: from now on the machine is this host, or none."""
+        self.manifest["spec"] = {**self.spec, "providerID": names.provider_id(self.claimed.name)}
 
     def tell(self, condition: str, status: ConditionStatus, reason: str, message: str = "") -> None:
         self.status.set(condition, status, reason, message)
