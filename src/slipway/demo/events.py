@@ -176,7 +176,7 @@ def _inventory(name: str, before: Manifest | None, after: Manifest | None) -> li
 def _plan(inventory: Manifest | None) -> str:
     """Which plan a host has, and what became of it."""
     plan = ((inventory or {}).get("status") or {}).get("plan") or {}
-    return f"{plan['type']}: {plan.get('state') or 'under way'}" if plan.get("type") else ""
+    return f"{plan['type']}: {plan.get('state') or 'under way'}" if plan.get("type") in (names.PLAN_CLEAN, names.PLAN_REPROVISION) else ""
 
 
 def _addresses(inventory: Manifest) -> list[str]:

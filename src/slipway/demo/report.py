@@ -123,14 +123,15 @@ def _steps(steps: Sequence[Step]) -> str:
         f"<td class=number>{f'{step.end - step.begin:.1f} s' if step.end else 'not done'}</td></tr>"
         for step in steps
     )
-    return f"<section><h2>Steps</h2><table><thead><tr><th>Step<th>From<th>Took</tr></thead><tbody>{rows}</tbody></table></section>"
+    head = "<tr><th>Step<th class=number>From<th class=number>Took</tr>"
+    return f"<section><h2>Steps</h2><table><thead>{head}</thead><tbody>{rows}</tbody></table></section>"
 
 
 def _checks(checks: Sequence[Check]) -> str:
     if not checks:
         return ""
     rows = "".join(
-        f'<tr><td><span class="{"ok" if check.ok else "bad"}">{"ok" if check.ok else "not"}</span></td><td>{escape(check.name)}</td>'
+        f'<tr><td class="{"ok" if check.ok else "bad"}">{"ok" if check.ok else "not"}</td><td>{escape(check.name)}</td>'
         f"<td>{escape(check.seen)}</td></tr>"
         for check in checks
     )
@@ -181,6 +182,7 @@ table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.375rem .75rem .375rem 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
 th{color:var(--quiet);font-weight:600;font-size:.875rem}
 .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.ok,.bad{white-space:nowrap;overflow-wrap:normal}
 .log{list-style:none;margin:0;padding:0;font:.8125rem/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
 .log li{padding:.125rem 0}
 time{color:var(--quiet)}

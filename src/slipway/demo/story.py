@@ -77,7 +77,8 @@ class Story:
 
     async def __aenter__(self) -> Story:
         self._stack.push_async_callback(self.plane.stop)
-        await self.plane.start()
+        async with self._step("management", "an API server and a manager with all controllers start"):
+            await self.plane.start()
         self.kubeconfig.write_text(self.plane.server.kubeconfig())
         self.kubeconfig.chmod(0o600)
         watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection()))

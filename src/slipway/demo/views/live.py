@@ -35,6 +35,16 @@ _STYLES = {
     events.UNAVAILABLE: "red",
 }
 _LOUD = {events.STEP: "bold", events.PATCH: "cyan", events.FAULT: "bold magenta", events.REFUSED: "red", events.PROBLEM: "bold red"}
+# Of the table of hosts: each column's share of what is left, and from which width of the terminal on there is room for it.
+_COLUMNS = (
+    ("HOST", 0, 0),
+    ("STAGE", 0, 0),
+    ("VERSION", 0, 0),
+    ("FOR", 0, 48),
+    ("PLAN", 2, 64),
+    ("MACHINE", 3, 90),
+    ("WAITS FOR", 3, 120),
+)
 # Seconds between two pictures.
 _REFRESH = 0.2
 # Of a terminal's lines: the head, the hosts' header, and room for the cursor.
@@ -76,7 +86,7 @@ class LiveView:
         hosts = self._board.hosts
         room = self._console.height - _FIXED_LINES - len(hosts)
         number = max(_LEAST_LOG, min(_MOST_LOG, room))
-        return Group(self._head(elapsed), _hosts(hosts, self._board.at), *self._log(number))
+        return Group(self._head(elapsed), _hosts(hosts, self._board.at, self._console.width), *self._log(number))
 
     def _head(self, elapsed: float) -> RenderableType:
         step = self._board.steps[-1] if self._board.steps else None
@@ -100,18 +110,15 @@ class LiveView:
         return list(shown[-number:])
 
 
-def _hosts(hosts: list[Host], now: float) -> RenderableType:
+def _hosts(hosts: list[Host], now: float, width: int) -> RenderableType:
+    columns = [(head, ratio) for head, ratio, least in _COLUMNS if width >= least]
     table = Table(expand=True, box=None, padding=(0, 1), header_style="dim")
-    table.add_column("HOST", no_wrap=True)
-    table.add_column("STAGE", no_wrap=True)
-    table.add_column("FOR", no_wrap=True, justify="right")
-    table.add_column("VERSION", no_wrap=True)
-    table.add_column("PLAN", no_wrap=True, ratio=2, overflow="ellipsis")
-    table.add_column("MACHINE", no_wrap=True, ratio=3, overflow="ellipsis")
-    table.add_column("WAITS FOR", no_wrap=True, ratio=3, overflow="ellipsis")
+    for head, ratio in columns:
+        table.add_column(head, no_wrap=True, ratio=ratio or None, overflow="ellipsis")
     for host in hosts:
         stage = Text(host.stage, _STYLES.get(host.stage, ""))
-        table.add_row(host.name, stage, f"{now - host.since:.0f} s", host.version, host.plan, host.machine, Text(host.waiting, "yellow"))
+        cells = (host.name, stage, host.version, f"{now - host.since:.0f} s", host.plan, host.machine, Text(host.waiting, "yellow"))
+        table.add_row(*cells[: len(columns)])
     return table
 
 

@@ -32,7 +32,11 @@ class PlainLines:
 
 
 def line(event: Event) -> str:
-    """What is said of an event; nothing of what people need not see."""
+    """What is said of an event, on one line; nothing of what people need not see."""
+    return " · ".join(part.rstrip() for part in _said(event).splitlines() if part.strip())
+
+
+def _said(event: Event) -> str:
     if event.event == events.STEP:
         return f"── {event.text}"
     if event.event == events.DONE:
