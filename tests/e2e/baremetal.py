@@ -58,6 +58,7 @@ class Baremetal:
         self.registry = ""
         self.hosts: dict[str, str] = {}
         """The host of each inventory."""
+        self.pools: dict[str, list[str]] = {}
 
     # What is there before the first cluster.
 
@@ -120,13 +121,15 @@ class Baremetal:
         return len(found) == self.shape.hosts and all(condition(each, "Ready") == "True" for each in found)
 
     def make_pools(self) -> None:
+        """Hosts stay where they are; new ones fill the pools up, that of the control plane first."""
         ordered = sorted(self.hosts, key=lambda inventory: int(self.hosts[inventory].rpartition("-")[2]))
-        first = self.shape.control_plane_hosts
-        members = {
-            "control-plane-pool": {name: f"cp-{number}" for number, name in enumerate(ordered[:first], 1)},
-            "worker-pool": {name: f"worker-{number}" for number, name in enumerate(ordered[first:], 1)},
-        }
-        self.plane.apply(*(manifests.pool(NAME, f"{NAME}-{pool}", of_pool) for pool, of_pool in members.items()))
+        for pool, size in (("control-plane-pool", self.shape.control_plane_hosts), ("worker-pool", self.shape.worker_hosts)):
+            members = self.pools.setdefault(pool, [])
+            assigned = {name for each in self.pools.values() for name in each}
+            members += [name for name in ordered if name not in assigned][: size - len(members)]
+            prefix = "cp" if pool == "control-plane-pool" else "worker"
+            named = {name: f"{prefix}-{number}" for number, name in enumerate(members, 1)}
+            self.plane.apply(manifests.pool(NAME, f"{NAME}-{pool}", named))
 
     # The cluster.
 
@@ -230,6 +233,12 @@ class Baremetal:
             return ""
         return self.plane.kubectl("--kubeconfig", str(kubeconfig), "--request-timeout=10s", *words, check=False)
 
+    def image_tags(self, what: str, *words: str) -> set[str]:
+        """The tags of the images that something in kube-system is made of."""
+        found = json.loads(self.workload("-n", "kube-system", "get", what, *words, "-o", "json"))
+        specs = [each["spec"].get("template", each)["spec"] for each in found.get("items", [found])]
+        return {container["image"].rpartition(":")[2] for spec in specs for container in spec["containers"]}
+
     def nodes(self) -> list[Manifest] | None:
         text = self.workload("get", "nodes", "-o", "json")
         return list(json.loads(text)["items"]) if text else None
@@ -277,22 +286,24 @@ class Watchman:
     def _watch(self) -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        away: float | None = None
+        # An outage lasts from the last answer before it to the first one after it.
+        answered, counted = time.monotonic(), 0
         while not self._stop.wait(0.25):
             self.asked += 1
             try:
                 with urllib.request.urlopen(self._url, context=context, timeout=2) as answer:
-                    answered = answer.status == 200
+                    good = answer.status == 200
             except OSError:
-                answered = False
+                good = False
             now = time.monotonic()
-            if answered:
-                self.total += now - away if away is not None else 0.0
-                away = None
+            if not good:
+                self.failed += 1
+                self.longest = max(self.longest, now - answered)
                 continue
-            self.failed += 1
-            away = now if away is None else away
-            self.longest = max(self.longest, now - away)
+            if self.failed > counted:
+                self.total += now - answered
+                self.longest = max(self.longest, now - answered)
+            answered, counted = now, self.failed
 
     def end(self) -> None:
         self._stop.set()

@@ -70,7 +70,7 @@ def template(name: str, pool_name: str) -> Manifest:
 
 def control_plane(name: str, version: str, replicas: int) -> list[Manifest]:
     dns, etcd = TAGS[version]
-    registration = {"ignorePreflightErrors": IGNORED, "kubeletExtraArgs": {"node-labels": "example.test/role=control-plane"}}
+    registration = node_registration("control-plane")
     patches = {"directory": "/etc/kubernetes/patches"}
     kubeadm = {
         "clusterConfiguration": {
@@ -103,7 +103,7 @@ def control_plane(name: str, version: str, replicas: int) -> list[Manifest]:
 def workers(name: str, version: str, replicas: int) -> list[Manifest]:
     config = {
         "joinConfiguration": {
-            "nodeRegistration": {"ignorePreflightErrors": IGNORED, "kubeletExtraArgs": {"node-labels": "example.test/role=worker"}},
+            "nodeRegistration": node_registration("worker"),
             "patches": {"directory": "/etc/kubernetes/patches"},
         },
         "files": files(),
@@ -132,6 +132,15 @@ def workers(name: str, version: str, replicas: int) -> list[Manifest]:
         },
         {"apiVersion": f"{CLUSTER_API}/v1beta1", "kind": "MachineDeployment", "metadata": named(f"{name}-workers"), "spec": spec},
     ]
+
+
+def node_registration(role: str) -> Manifest:
+    return {
+        "ignorePreflightErrors": IGNORED,
+        "kubeletExtraArgs": {"node-labels": f"example.test/role={role}"},
+        # A lab has no registry for container images, and until a rollout has ended kubeadm's configuration names the old CoreDNS.
+        "imagePullPolicy": "Never",
+    }
 
 
 def files() -> list[Manifest]:

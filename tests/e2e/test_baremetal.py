@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from e2e.baremetal import NAME, Baremetal, Shape, Sniffer, Watchman, baremetal, condition
+from e2e.baremetalmanifests import TAGS
 from e2e.nodes import real_hosts
 
 pytestmark = real_hosts
@@ -119,5 +120,9 @@ def roll(fleet: Baremetal, old: str, new: str) -> None:
     assert sniffer.doubled() == []
     # A holder that leaves hands over within some seconds, three times in a rollout of three.
     assert watchman.longest < 15
+    # Version and tags were one edit, and all of it took effect.
+    dns, etcd = TAGS[new]
+    assert fleet.image_tags("deployment/coredns") == {dns}
+    assert fleet.image_tags("pods", "-l", "component=etcd") == {etcd}
     plane = fleet.object("kubeadmcontrolplane", f"{NAME}-control-plane")
     assert condition(plane, "Available") == "True"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from e2e.planes import connection_of, management_plane, real_server
-from fleet.baremetal.rolling import IMAGE
+from fleet.baremetal.rollouts.rolling import IMAGE
 from support.ports import free_port
 from support.waiting import eventually
 
@@ -27,7 +27,7 @@ from slipway.api.cluster.kinds import (
     NAMESPACE,
 )
 from slipway.fleet import manifests as made
-from slipway.fleet.baremetal.known import KINDS, Cached
+from slipway.fleet.baremetal.rollouts.known import KINDS, Cached
 from slipway.fleet.baremetal.webhooks import webhooks
 from slipway.fleet.inventory import webhooks as inventory
 from slipway.fleet.manifests import Installation

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from simulation.estate import FIRST, SECOND, Estate
+from simulation.estate import FIRST, SECOND, Estate, condition
 
 from slipway.api.cluster.kinds import MACHINE_INVENTORY
 from slipway.api.elemental import plan as plans
-from slipway.fleet.baremetal import plan as provider
+from slipway.fleet.baremetal.plans import plan as provider
 from slipway.simulation.boot import CLEARED, Life
 from slipway.simulation.host.machine import Machine
 
@@ -77,45 +81,44 @@ async def test_a_reprovision_plan_switches_the_image_clears_four_folders_and_run
     assert host.machine.fallback.kubernetes == FIRST
 
 
-@pytest.mark.parametrize("program", REPROVISION)
-async def test_a_power_cut_anywhere_in_a_reprovision_ends_in_the_same_host(estate: Estate, program: str) -> None:
-    (host,) = await estate.hosts(1)
-    host.machine.faults.power_cut_at = program
-    await estate.give_plan(host, reprovision(estate), "reprovision")
-
-    async def off() -> bool:
-        return not host.machine.powered
-
-    await estate.until(off, f"the power goes at {program}")
-    await host.power_on()
-    await applied(estate, host)
-    await booted(estate, host, SECOND)
-    assert disk(host.machine, "/var/lib/ran") == "once\n"
-    assert not host.machine.is_masked("kubelet.service")
-    assert (await estate.outcome(host), host.machine.installed.kubernetes) == ("applied", SECOND)
+async def test_a_power_cut_anywhere_in_a_reprovision_ends_in_the_same_host(estate: Estate) -> None:
+    """One host for each place, all at once."""
+    hosts = dict(zip(REPROVISION, await estate.hosts(len(REPROVISION)), strict=True))
+    await asyncio.gather(*(_cut(estate, host, program, reprovision(estate), "reprovision") for program, host in hosts.items()))
+    for host in hosts.values():
+        await booted(estate, host, SECOND)
+    ran = {program: disk(host.machine, "/var/lib/ran") for program, host in hosts.items()}
+    assert ran == dict.fromkeys(REPROVISION, "once\n")
+    assert [program for program, host in hosts.items() if host.machine.is_masked("kubelet.service")] == []
 
 
-@pytest.mark.parametrize("program", CLEAN)
-async def test_a_power_cut_anywhere_in_a_clean_ends_in_a_host_that_does_not_come_back(estate: Estate, program: str) -> None:
-    (host,) = await estate.hosts(1)
-    _was_a_node(host)
-    host.machine.faults.power_cut_at = program
-    await estate.give_plan(host, provider.clean("release"), "clean")
-
-    async def off() -> bool:
-        return not host.machine.powered
-
-    await estate.until(off, f"the power goes at {program}")
-    await host.power_on()
-    await applied(estate, host)
-    await host.power_cycle()
+async def test_a_power_cut_anywhere_in_a_clean_ends_in_a_host_that_does_not_come_back(estate: Estate) -> None:
+    hosts = dict(zip(CLEAN, await estate.hosts(len(CLEAN)), strict=True))
+    for host in hosts.values():
+        _was_a_node(host)
+    await asyncio.gather(*(_cut(estate, host, program, provider.clean("release"), "clean") for program, host in hosts.items()))
+    for host in hosts.values():
+        await host.power_cycle()
 
     async def up() -> bool:
-        return host.machine.ready
+        return all(host.machine.ready for host in hosts.values())
 
-    await estate.until(up, "the host is up again")
-    assert host.machine.is_masked("kubelet.service")
-    assert host.machine.containers == {}
+    await estate.until(up, "the hosts are up again")
+    assert {program: host.machine.is_masked("kubelet.service") for program, host in hosts.items()} == dict.fromkeys(CLEAN, True)
+    assert {program: host.machine.containers for program, host in hosts.items() if host.machine.containers} == {}
+
+
+async def _cut(estate: Estate, host: Life, program: str, plan: plans.Plan, kind: str) -> None:
+    """Give a plan, cut the power where it starts a program, switch the host on again, and wait for the plan's end."""
+    host.machine.faults.power_cut_at = program
+    await estate.give_plan(host, plan, kind)
+
+    async def off() -> bool:
+        return not host.machine.powered
+
+    await estate.until(off, f"the power goes at {program}")
+    await host.power_on()
+    await applied(estate, host)
 
 
 async def test_a_host_without_its_registry_fails_with_elementals_code_and_stays_as_it_was(estate: Estate) -> None:
@@ -167,3 +170,32 @@ def _was_a_node(host: Life) -> None:
     machine.tree.write("/var/lib/kubelet/config.yaml", b"{}")
     machine.run_container("static/etcd", "etcd")
     machine.run_container("default/app", "app")
+
+
+async def test_hosts_of_another_process_register_and_what_they_cost_is_told_apart(estate: Estate, tmp_path: Path) -> None:
+    url = (await estate.registration())["status"]["registrationURL"]
+    authority = tmp_path / "ca.crt"
+    authority.write_text(await estate.registration_authority())
+    words = ["--registration-url", url, "--registration-ca-cert", str(authority), "--hosts", "3", "--pace", "0"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "slipway.simulation",
+        *words,
+        "--image",
+        f"registry.sim:5000/os:{FIRST}={FIRST}",
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        for number in range(3):
+            await estate.when(MACHINE_INVENTORY, f"sim{number:08d}", lambda found: condition(found, "Ready").get("status") == "True")
+    finally:
+        process.terminate()
+        said, _ = await process.communicate()
+    assert b"seconds of processor" in said
+
+
+async def test_hosts_by_the_dozen_are_registered_in_a_moment(estate: Estate) -> None:
+    began = time.process_time()
+    await estate.hosts(36)
+    assert (time.process_time() - began) / 36 < 0.3, "seconds of processor for a host, of the manager and both its sides together"

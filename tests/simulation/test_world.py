@@ -6,14 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from itertools import count
 
+import msgspec
 import pytest
 import pytest_asyncio
 from simulation import seeds
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import CONFIG_MAP, LEASE, NODE, POD
+from slipway.api.cluster.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NODE, POD
+from slipway.kube.aio import AsyncClient
+from slipway.kube.errors import ApiError
 from slipway.simulation.boot import Life
 from slipway.simulation.workload.cluster import WorkloadCluster
+from slipway.simulation.workload.controllers import BUDGET
 from slipway.simulation.world import World
 
 pytestmark = pytest.mark.asyncio
@@ -138,3 +142,33 @@ async def test_a_host_with_a_wrong_token_does_not_join(world: World) -> None:
     log = stranger.machine.tree.file("/var/log/cloud-init-output.log").content.decode()
     assert "failed to verify JWS signature" in log
     assert "stranger" not in nodes(cluster)
+
+
+async def test_a_budget_keeps_a_pod_until_another_one_runs_elsewhere(world: World) -> None:
+    cluster, _ = await made(world, address(), workers=2)
+    labels = {"app": "shop"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "shop", "image": "shop:1"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": pod}
+    await cluster.client.create(DEPLOYMENT, {"metadata": {"name": "shop", "namespace": "default"}, "spec": spec})
+    budget = {"minAvailable": 2, "selector": {"matchLabels": labels}}
+    await cluster.client.create(BUDGET, {"metadata": {"name": "shop", "namespace": "default"}, "spec": budget})
+
+    def running() -> list[str]:
+        pods = cluster.client.list(POD, "default")
+        return [each["metadata"]["name"] for each in pods if (each.get("status") or {}).get("phase") == "Running"]
+
+    def allowed() -> int | None:
+        found = cluster.client.find(BUDGET, "shop", "default") or {}
+        return (found.get("status") or {}).get("disruptionsAllowed")
+
+    await eventually(lambda: len(running()) == 2 and allowed() == 0, "two run, and none may go")
+    first = running()[0]
+    async with AsyncClient(cluster.api.connection()) as client:
+        path = f"/api/v1/namespaces/default/pods/{first}/eviction"
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": first, "namespace": "default"}}
+        with pytest.raises(ApiError, match="disruption budget"):
+            await client.raw(path, method="POST", body=msgspec.json.encode(body))
+        await cluster.client.patch(DEPLOYMENT, "shop", "default", {"spec": {"replicas": 3}})
+        await eventually(lambda: len(running()) == 3 and allowed() == 1, "three run, and one may go")
+        await client.raw(path, method="POST", body=msgspec.json.encode(body))
+    await eventually(lambda: first not in running() and len(running()) == 3, "the Pod is gone, and another one runs")

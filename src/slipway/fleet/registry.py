@@ -133,7 +133,7 @@ def _build_inventory(manager: Manager, options: FleetOptions, workload: Workload
 def _declare_baremetal(view: View) -> Declared:
     from slipway.api.cluster import kinds
     from slipway.fleet.baremetal import controllers, webhooks
-    from slipway.fleet.baremetal import known as looks
+    from slipway.fleet.baremetal.rollouts import known as looks
 
     rules = (*controllers.RULES, *looks.RULES)
     if view.manager is None or view.options is None:
@@ -255,7 +255,8 @@ def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.runtime.manager import Lease
 
-    workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
+    seen = manager.metrics.request("workload-clusters")
+    workload = WorkloadClusters(manager.client, on_request=seen, pace=manager.options.pace)
     parts = [_CONTROLLERS[name] for name in names]
     if any(part.visits for part in parts):
         manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cli.conftest import Run
-from fleet.baremetal.rolling import IMAGE, plane, workers
+from fleet.baremetal.rollouts.rolling import IMAGE, plane, workers
 from fleet.world import preserving_crd
 
 from slipway.api.cluster import crds

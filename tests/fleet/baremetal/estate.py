@@ -32,12 +32,12 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.alive import AliveReconciler
-from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
+from slipway.fleet.baremetal.cluster.reconciler import BaremetalClusterReconciler
+from slipway.fleet.baremetal.hosts.reconciler import MachineInventoryPoolReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
-from slipway.fleet.baremetal.pools import MachineInventoryPoolReconciler
-from slipway.fleet.baremetal.rollouts.controller import RolloutGuardReconciler
+from slipway.fleet.baremetal.rollouts.reconciler import RolloutGuardReconciler
+from slipway.fleet.baremetal.vip.reconciler import AliveReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.runtime.cache.cache import Cache
@@ -132,8 +132,12 @@ class Estate:
             clock=lambda: self.now,
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
-        self.pools = MachineInventoryPoolReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
+        self.pools = MachineInventoryPoolReconciler(client, self.cache, self.options, events=self.events, clock=lambda: self.now)
         self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
+
+    async def deafen(self) -> None:
+        """Let the process know nothing more than it knows now: its watches are cut, and its requests still go through."""
+        await self.cache.close()
 
     def later(self, **how_much: float) -> None:
         self.now += timedelta(**how_much)

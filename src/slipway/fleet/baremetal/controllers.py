@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.fleet.baremetal import alive, cluster, pools
+from slipway.fleet.baremetal.cluster import reconciler as cluster
+from slipway.fleet.baremetal.hosts import reconciler as pools
 from slipway.fleet.baremetal.machine import reconciler as machine
 from slipway.fleet.baremetal.machine import watches
-from slipway.fleet.baremetal.rollouts import controller as guarding
+from slipway.fleet.baremetal.rollouts import reconciler as guarding
+from slipway.fleet.baremetal.vip import reconciler as alive
 
 if TYPE_CHECKING:
     from slipway.fleet.baremetal.options import BaremetalOptions
@@ -33,7 +35,7 @@ def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadC
             events=events,
             enqueue=lambda request: manager.enqueue(machine.NAME, request),
         ),
-        pools.MachineInventoryPoolReconciler(client, cache, events=events),
+        pools.MachineInventoryPoolReconciler(client, cache, options, events=events),
         alive.AliveReconciler(client, cache, workload),
         guarding.RolloutGuardReconciler(client, cache, options.catalog_namespace),
     ]

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names as infrastructure
-from slipway.api.cluster.kinds import MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
+from slipway.api.cluster.names import DELETE_FOR_MOVE_ANNOTATION
 from slipway.api.elemental import names, plan
 from slipway.fleet.contract.conditions import FALSE
 from slipway.fleet.contract.references import controlled_by
@@ -27,7 +28,7 @@ from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.inventory.projection import PlanFacts
@@ -81,6 +82,9 @@ class MachineInventoryReconciler:
             return Result(ON_ITS_WAY)
         manifest = found.content()
         patcher = Patcher(self._client, MACHINE_INVENTORY, manifest, owned_conditions=projection.OWNED_CONDITIONS)
+        if DELETE_FOR_MOVE_ANNOTATION in found.metadata.annotations:
+            # It lives on elsewhere, and its host with it.
+            return await self._let_go(patcher, manifest) if finalizers.is_deleted(manifest) else DONE
         if finalizers.is_deleted(manifest):
             return await self._delete(patcher, manifest)
         if finalizers.add(manifest, names.MACHINE_INVENTORY_FINALIZER):
@@ -119,17 +123,20 @@ class MachineInventoryReconciler:
         return told
 
     async def _delete(self, patcher: Patcher, manifest: Manifest) -> Result:
-        """Let the inventory go; a host that is to be reset gets the plan for it first, and must have applied it."""
+        """Let the inventory go once nobody uses its host; one that is to be reset gets the plan for it first, and must have applied it."""
         if not finalizers.has(manifest, names.MACHINE_INVENTORY_FINALIZER):
             return DONE
         annotations = manifest["metadata"].get("annotations") or {}
-        if annotations.get(names.RESETTABLE_ANNOTATION) == "true":
-            waiting = await self._reset(manifest)
-            if waiting:
-                status = Status(manifest, self._clock())
-                status.set(names.READY_CONDITION, FALSE, projection.RESETTING_REASON, waiting)
-                await patcher.save(manifest, self._cache)
-                return DONE
+        reason, waiting = projection.IN_USE_REASON, _in_use(annotations)
+        if not waiting and annotations.get(names.RESETTABLE_ANNOTATION) == "true":
+            reason, waiting = projection.RESETTING_REASON, await self._reset(manifest)
+        if waiting:
+            Status(manifest, self._clock()).set(names.READY_CONDITION, FALSE, reason, waiting)
+            await patcher.save(manifest, self._cache)
+            return DONE
+        return await self._let_go(patcher, manifest)
+
+    async def _let_go(self, patcher: Patcher, manifest: Manifest) -> Result:
         finalizers.remove(manifest, names.MACHINE_INVENTORY_FINALIZER)
         await patcher.save(manifest, self._cache)
         return DONE
@@ -156,3 +163,14 @@ class MachineInventoryReconciler:
         annotations |= dict.fromkeys((names.PLAN_TYPE_ANNOTATION, infrastructure.PLAN_TYPE_ANNOTATION), names.PLAN_RESET)
         await self._client.update(SECRET, {**secret, "metadata": {**secret["metadata"], "annotations": annotations}, "data": data})
         return f"Waiting for the host to be reset. {way_out}"
+
+
+def _in_use(annotations: Mapping[str, str]) -> str:
+    """What the deletion waits for while a machine has the host: without its plan Secret it could not be cleaned, and would stay a Node."""
+    user = annotations.get(infrastructure.OWNER_BAREMETAL_MACHINE_ANNOTATION)
+    if not user:
+        return ""
+    return (
+        f"The host is in use by the {BAREMETAL_MACHINE.kind} {user}: delete its Machine, which gives the host back. Where there is no such "
+        f"{BAREMETAL_MACHINE.kind}, remove the annotation {infrastructure.OWNER_BAREMETAL_MACHINE_ANNOTATION}"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fleet.baremetal.rolling import IMAGE, plane, workers
+from fleet.baremetal.rollouts.rolling import IMAGE, plane, workers
 
 from slipway.fleet.baremetal.rollouts.guards import (
     GUARDS,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fleet.baremetal.rolling import IMAGE, plane, workers
+from fleet.baremetal.rollouts.rolling import IMAGE, plane, workers
 
 from slipway.fleet.baremetal.rollouts.preflight import HeldLease, Row, Survey, failed, iso_reference, rows
 

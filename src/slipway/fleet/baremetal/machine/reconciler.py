@@ -25,8 +25,8 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, READY_CONDITION
-from slipway.fleet.baremetal import claim, planfacts
-from slipway.fleet.baremetal.hosts import OWNER_INDEX, host_from, owner_key
+from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.hosts.host import OWNER_INDEX, host_from, owner_key
 from slipway.fleet.baremetal.machine import watches
 from slipway.fleet.baremetal.machine.allocation import POOL_INDEX, Allocation, pool_key
 from slipway.fleet.baremetal.machine.decision import Step, next_step
@@ -34,6 +34,7 @@ from slipway.fleet.baremetal.machine.node import Nodes, addresses
 from slipway.fleet.baremetal.machine.provisioning import Provisioning
 from slipway.fleet.baremetal.machine.removal import Removal
 from slipway.fleet.baremetal.machine.run import SUMMED_UP, Run
+from slipway.fleet.baremetal.plans import planfacts
 from slipway.fleet.baremetal.reasons import HOST_BUSY, HOST_SILENT
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE, TRUE
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.hosts import Host
+    from slipway.fleet.baremetal.hosts.host import Host
     from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.contract.facts import Owner
@@ -282,7 +283,6 @@ class BaremetalMachineReconciler:
         fields.setdefault("ready", False)
         if run.host is not None:
             run.tell(names.INVENTORY_ALLOCATED_CONDITION, TRUE, names.ALLOCATED_REASON, f"host {run.host.name}")
-            run.manifest["spec"] = {**run.spec, "providerID": names.provider_id(run.host.name)}
             fields["addresses"] = addresses(run) or None
         plan = run.plan
         if plan is not None and plan.owner == run.name:

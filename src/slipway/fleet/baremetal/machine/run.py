@@ -8,8 +8,8 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
-from slipway.fleet.baremetal.claim import Claimant
-from slipway.fleet.baremetal.hosts import HostOwner
+from slipway.fleet.baremetal.hosts.claim import Claimant
+from slipway.fleet.baremetal.hosts.host import HostOwner
 from slipway.fleet.baremetal.machine.decision import Observed
 from slipway.fleet.contract import scope as contract
 from slipway.fleet.contract.facts import paused_by, read
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from slipway.api.cluster.infrastructure.machine import BaremetalMachineSpec, BaremetalMachineStatus
     from slipway.api.cluster.infrastructure.pool import MachineInventoryPool, PoolMember
     from slipway.api.machinery.objects import Manifest
-    from slipway.fleet.baremetal.hosts import Host
-    from slipway.fleet.baremetal.planfacts import PlanFacts
+    from slipway.fleet.baremetal.hosts.host import Host
+    from slipway.fleet.baremetal.plans.planfacts import PlanFacts
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.fleet.contract.facts import ClusterFacts, Owner
     from slipway.kube.aio import AsyncClient
@@ -129,7 +129,7 @@ class Run(contract.Scope):
             infrastructure=self.cluster.infrastructure_provisioned,
             claimed=self.host is not None,
             provisioned=self.provisioned,
-            written=bool(self.status.fields.get("lastAppliedPlanChecksum")),
+            written=bool(self.status.fields.get("lastAppliedPlanChecksum") or self.spec.get("providerID")),
             plan=self.plan,
             bootstrap=self.owner is not None and bool(self.owner.data_secret_name),
             retry=RETRY_ANNOTATION in self.annotations,
@@ -146,6 +146,10 @@ class Run(contract.Scope):
         self.status.fields["planSecretRef"] = (
             {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "namespace": self.namespace, "name": host} if host else None
         )
+
+    def settle_on_host(self) -> None:
+        """Set the provider ID, which never changes: from now on the machine is this host, or none."""
+        self.manifest["spec"] = {**self.spec, "providerID": names.provider_id(self.claimed.name)}
 
     def tell(self, condition: str, status: ConditionStatus, reason: str, message: str = "") -> None:
         self.status.set(condition, status, reason, message)

@@ -15,7 +15,7 @@ from slipway.api.cluster.infrastructure.names import CATALOG_NAME
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE_TEMPLATE, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, MULTI_STEP_UPGRADE_ANNOTATION
 from slipway.api.machinery.version import Version
-from slipway.fleet.baremetal import catalog
+from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.contract.admission import without_prerelease
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.api.elemental.inventory import MachineInventory
-from slipway.fleet.baremetal import catalog
+from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.admission import stored, with_prefix
 from slipway.fleet.contract.conditions import moment

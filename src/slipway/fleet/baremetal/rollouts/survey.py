@@ -24,8 +24,8 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal import catalog
 from slipway.fleet.baremetal.options import BaremetalOptions
+from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.preflight import HeldLease, Survey
 from slipway.fleet.clustercache import connection_from, secret_name

@@ -1,0 +1,153 @@
+"""Claiming a host: which one, and how, so that no host is ever had by two.
+
+A BaremetalMachine first notes in its own status which host it means, then writes itself into the inventory, by a patch that names the
+version of the inventory that it read.  Of two that mean the same host the API server lets one through; the other sees who has it, and
+means another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
+from slipway.api.elemental import plan
+from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.hosts.host import HostOwner, annotations_patch, host_of
+from slipway.kube.aio import PatchType
+from slipway.kube.errors import ConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.hosts.host import Host
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
+
+# Others write inventories as well: what a host reports, for one.
+_ATTEMPTS = 5
+
+
+class Claimant(NamedTuple):
+    """Who wants a host of which pool."""
+
+    namespace: str
+    pool: str
+    owner: HostOwner
+
+
+class LostClaimError(OperatorError):
+    """The host that was meant cannot be had."""
+
+
+def is_of(host: Host, claimant: Claimant) -> bool:
+    """Whether the claimant has the host: by its name, which is one of a kind in its namespace and outlives a move to another cluster."""
+    return host.owner is not None and host.owner.baremetal_machine == claimant.owner.baremetal_machine
+
+
+def why_not(host: Host, claimant: Claimant) -> str:
+    """Why a host cannot be claimed; empty where it can, or is the claimant's already."""
+    if is_of(host, claimant):
+        return ""
+    if host.owner is not None:
+        return f"it is of the BaremetalMachine {host.owner.baremetal_machine or '(unnamed)'}"
+    if host.deleting:
+        return "it is being deleted"
+    if host.pool not in ("", claimant.pool):
+        return f"it is in the pool {host.pool}"
+    if host.volumes:
+        return "it declares data volumes, which are not supported"
+    if host.state not in ("", names.AVAILABLE):
+        return f"it is {host.state}"
+    if not host.ready:
+        return f"it is not ready: {host.why_not_ready}"
+    return ""
+
+
+def choose(members: Sequence[PoolMember], hosts: Mapping[str, Host], claimant: Claimant, meant: Collection[str]) -> str:
+    """The first host of the pool, in its order, that is free; a sentence with the reasons of all of them where none is.
+
+    ``meant`` are those that other BaremetalMachines mean and have not claimed yet: they come last, as they may be free again.
+    """
+    refused, later = [], ""
+    for name in dict.fromkeys(member.name for member in members):
+        host = hosts.get(name)
+        why = "there is no such MachineInventory" if host is None else why_not(host, claimant)
+        if why:
+            refused.append(f"{name}: {why}")
+        elif name not in meant:
+            return name
+        else:
+            later = later or name
+    if later:
+        return later
+    told = "; ".join(refused[:10]) + (f"; and {len(refused) - 10} more" if len(refused) > 10 else "") if refused else "it names no host"
+    raise LostClaimError(f"the MachineInventoryPool {claimant.pool} has no host that is free: {told}")
+
+
+async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant) -> Manifest:
+    """Write the claimant into the inventory, unless somebody else has it; the inventory then.
+
+    Asked of the API server, never of the cache; a conflict is looked at anew.
+    """
+    for _ in range(_ATTEMPTS):
+        found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
+        if found is None:
+            raise LostClaimError(f"the MachineInventory {name} is gone")
+        host = host_of(found)
+        if is_of(host, claimant):
+            return found
+        why = why_not(host, claimant) or await _busy(client, name, claimant.namespace)
+        if why:
+            raise LostClaimError(f"the MachineInventory {name} cannot be claimed: {why}")
+        owners = dict(zip(names.OWNER_ANNOTATIONS, claimant.owner, strict=True))
+        state = {names.POOL_ANNOTATION: claimant.pool, names.ALLOCATION_STATE_ANNOTATION: names.ALLOCATED}
+        patch = annotations_patch(found["metadata"]["resourceVersion"], {**owners, **state})
+        try:
+            written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
+        except ConflictError:
+            continue
+        cache.wrote(MACHINE_INVENTORY, written)
+        return written
+    raise LostClaimError(f"the MachineInventory {name} is changed by others all the time")
+
+
+async def _busy(client: AsyncClient, name: str, namespace: str) -> str:
+    """Why the plan Secret of a host cannot take a plan now."""
+    secret = await client.find(SECRET, name, namespace)
+    if secret is None:
+        return "its plan Secret is missing"
+    return "its host works on a plan" if plan.read(secret.get("data")).in_flight else ""
+
+
+async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str) -> bool:
+    """Write the allocation state of a host that is the claimant's; whether it still is."""
+    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state})
+
+
+async def release(
+    client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str = names.AVAILABLE, extra: Mapping[str, str] | None = None
+) -> bool:
+    """Give a host back to its pool; whether it was the claimant's."""
+    cleared = dict.fromkeys(names.OWNER_ANNOTATIONS)
+    return await _change(client, cache, name, claimant, {**cleared, names.ALLOCATION_STATE_ANNOTATION: state, **(extra or {})})
+
+
+async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None]) -> bool:
+    for _ in range(_ATTEMPTS):
+        found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
+        if found is None or not is_of(host_of(found), claimant):
+            return False
+        annotations = found["metadata"].get("annotations") or {}
+        if all(annotations.get(key) == value for key, value in changes.items()):
+            return True
+        patch = annotations_patch(found["metadata"]["resourceVersion"], changes)
+        try:
+            written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
+        except ConflictError:
+            continue
+        cache.wrote(MACHINE_INVENTORY, written)
+        return True
+    raise OperatorError(f"the MachineInventory {claimant.namespace}/{name} is changed by others all the time")

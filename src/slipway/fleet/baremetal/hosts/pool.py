@@ -1,0 +1,108 @@
+"""A pool of hosts, counted and checked: pure functions of what it names and of the hosts that are there.
+
+Nothing is ever counted up or down: the counters follow from the hosts, each of which is in just one of the five states.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.api.cluster.infrastructure import names
+from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.fleet.baremetal.hosts.host import Host
+
+MEMBER_UNSUPPORTED_REASON = "MemberUnsupported"
+MEMBER_ORPHANED_REASON = "MemberOrphaned"
+
+# What the counters of the status are called, by the state of a host.
+_COUNTERS = {state: state.lower() for state in names.ALLOCATION_STATES}
+
+
+class OtherPool(NamedTuple):
+    """Another pool of the namespace, as far as it may dispute a host; ``rank`` is lower for the older one."""
+
+    name: str
+    members: frozenset[str]
+    rank: tuple[str, str]
+
+
+class Problem(NamedTuple):
+    """What is wrong with an entry of a pool."""
+
+    reason: str
+    message: str
+
+
+def member_names(members: Sequence[PoolMember]) -> list[str]:
+    """The inventories that a pool names, each once, in order."""
+    return list(dict.fromkeys(member.name for member in members))
+
+
+def state_of(host: Host | None, pool: str) -> str:
+    """The one state that a member counts for.  What cannot be used is Unavailable, one that is missing too."""
+    if host is None or host.deleting or host.pool not in ("", pool):
+        return names.UNAVAILABLE
+    state = host.state or names.AVAILABLE
+    if state not in names.ALLOCATION_STATES:
+        return names.UNAVAILABLE
+    if state == names.AVAILABLE and (host.owner is not None or not host.ready or host.volumes):
+        return names.UNAVAILABLE
+    return state
+
+
+def counters(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str) -> dict[str, int]:
+    """The numbers of the status; those below total add up to it, whatever the hosts say of themselves."""
+    states = [state_of(hosts.get(name), pool) for name in member_names(members)]
+    return {"total": len(states), **{counter: states.count(state) for state, counter in _COUNTERS.items()}}
+
+
+def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str, orphans: Collection[str] = ()) -> list[Problem]:
+    """What is wrong with the entries, in the order of the pool; ``orphans`` are hosts of machines that are not there."""
+    found = []
+    listed = [member.name for member in members]
+    for name in member_names(members):
+        host = hosts.get(name)
+        if listed.count(name) > 1:
+            found.append(Problem(names.MEMBER_DUPLICATE_REASON, f"{name} is named {listed.count(name)} times: name it once"))
+        if host is None:
+            found.append(Problem(names.MEMBER_MISSING_REASON, f"there is no MachineInventory {name}: register the host, or take it out"))
+        elif host.pool not in ("", pool):
+            found.append(
+                Problem(names.MEMBER_IN_OTHER_POOL_REASON, f"{name} is in the pool {host.pool} as well, which has it: take it out of one")
+            )
+        elif name in orphans and host.owner is not None:
+            machine = host.owner.baremetal_machine
+            way = " ".join([f"{QUARANTINE_ANNOTATION}={machine}", *(f"{owner}-" for owner in names.OWNER_ANNOTATIONS)])
+            found.append(
+                Problem(
+                    MEMBER_ORPHANED_REASON,
+                    f"{name} is of the BaremetalMachine {machine}, which is not there and never gave it back; to have it cleaned and used "
+                    f"again: kubectl annotate machineinventory {name} {way}",
+                )
+            )
+        elif host.volumes:
+            found.append(
+                Problem(
+                    MEMBER_UNSUPPORTED_REASON,
+                    f"{name} declares data volumes (spec.storage), which a reprovision would not keep: take them out of the inventory",
+                )
+            )
+    return found
+
+
+def adopted(name: str, host: Host, pool: OtherPool, others: Iterable[OtherPool]) -> bool:
+    """Whether the pool takes a host over whose annotation names none, or one that does not have it any more.
+
+    Of two pools that name a host, the older one has it: for as long as both do, nothing moves.
+    """
+    rivals = [other for other in others if other.name != pool.name and name in other.members]
+    if host.pool == pool.name:
+        return False
+    if any(other.name == host.pool for other in rivals) or (host.pool and host.owner is not None):
+        return False
+    return all(pool.rank < other.rank for other in rivals)

@@ -1,0 +1,105 @@
+"""The plan Secret of a host: what it says of the plan that is in it, and putting a plan there.
+
+Whose plan it is, and what it was made of, stands in annotations that are written together with the plan: whoever comes later reads it
+there, and needs no memory of having written it.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.kinds import SECRET
+from slipway.api.elemental import names as elemental
+from slipway.api.elemental import plan as plans
+from slipway.fleet.contract import conditions
+from slipway.runtime.objects import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from slipway.api.elemental.plan import Outcome, Plan
+    from slipway.api.machinery.objects import Manifest
+    from slipway.kube.aio import AsyncClient
+
+OWNER_ANNOTATION = "slipway.io/plan-owner"
+"""The BaremetalMachine, by name, that the plan is of."""
+WRITTEN_ANNOTATION = "slipway.io/plan-written-at"
+IMAGE_ANNOTATION = "slipway.io/plan-image"
+BOOTSTRAP_HASH_ANNOTATION = "slipway.io/plan-bootstrap-hash"
+BOOT_BEFORE_ANNOTATION = "slipway.io/boot-id-before"
+"""The boots of Nodes with the host's provider ID that were there before: none of them is the one that the plan makes."""
+
+# Of what a host printed, the end tells what went wrong.
+_SHOWN = 1500
+
+
+class PlanFacts(NamedTuple):
+    """The plan that a host has."""
+
+    checksum: str = ""
+    outcome: Outcome = "none"
+    type: str = ""
+    owner: str = ""
+    failures: int = 0
+    output: Mapping[str, str] = MappingProxyType({})
+    written: datetime | None = None
+    image: str = ""
+    bootstrap_hash: str = ""
+    boot_before: str = ""
+
+    @property
+    def in_flight(self) -> bool:
+        return self.outcome in ("pending", "in-progress")
+
+    @property
+    def printed(self) -> str:
+        """The end of what the host printed, by its instructions, for a condition's message."""
+        text = "\n".join(f"{name}: {output.strip()}" for name, output in self.output.items() if output.strip())
+        return text if len(text) <= _SHOWN else f"…{text[-_SHOWN:]}"
+
+
+class Marks(NamedTuple):
+    """What is noted down beside a plan."""
+
+    type: str
+    owner: str
+    image: str = ""
+    bootstrap_hash: str = ""
+    boot_before: str = ""
+
+
+def plan_facts(secret: Manifest) -> PlanFacts:
+    state = plans.read(secret.get("data"))
+    annotations = secret["metadata"].get("annotations") or {}
+    return PlanFacts(
+        checksum=state.plan_checksum,
+        outcome=state.outcome,
+        type=annotations.get(names.PLAN_TYPE_ANNOTATION, ""),
+        owner=annotations.get(OWNER_ANNOTATION, ""),
+        failures=state.failures,
+        output=state.output,
+        written=conditions.moment(annotations.get(WRITTEN_ANNOTATION)),
+        image=annotations.get(IMAGE_ANNOTATION, ""),
+        bootstrap_hash=annotations.get(BOOTSTRAP_HASH_ANNOTATION, ""),
+        boot_before=annotations.get(BOOT_BEFORE_ANNOTATION, ""),
+    )
+
+
+async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks, max_failures: int, now: datetime) -> Manifest:
+    """Put a plan into the Secret that was read; a ConflictError where its host, or somebody else, has written to it since."""
+    metadata = secret["metadata"]
+    annotations = {
+        **(metadata.get("annotations") or {}),
+        names.PLAN_TYPE_ANNOTATION: marks.type,
+        elemental.PLAN_TYPE_ANNOTATION: marks.type,
+        OWNER_ANNOTATION: marks.owner,
+        WRITTEN_ANNOTATION: timestamp(now),
+        IMAGE_ANNOTATION: marks.image,
+        BOOTSTRAP_HASH_ANNOTATION: marks.bootstrap_hash,
+        BOOT_BEFORE_ANNOTATION: marks.boot_before,
+    }
+    data = {**(secret.get("data") or {}), **plans.written(plan, marks.type, max_failures)}
+    return await client.update(SECRET, {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data})

@@ -1,0 +1,132 @@
+"""Claims: which host is chosen, and that no host is ever had by two."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from fleet.baremetal.estate import NS, Estate
+
+from slipway.api.cluster.infrastructure.pool import PoolMember
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
+from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, choose
+from slipway.fleet.baremetal.hosts.host import Host, HostOwner
+from slipway.kube.aio import AsyncClient
+from slipway.runtime.objects import Request
+
+ME = Claimant(NS, "pool", HostOwner("c", "m", "m"))
+FREE = Host("a", pool="pool", state="Available", ready=True)
+OTHER = HostOwner("c", "x", "x")
+
+
+def members(*names: str) -> list[PoolMember]:
+    return [PoolMember(name=name) for name in names]
+
+
+def test_the_first_host_of_the_pool_that_is_free_is_chosen() -> None:
+    hosts = {"a": FREE._replace(owner=OTHER), "b": FREE._replace(name="b"), "c": FREE._replace(name="c")}
+    assert choose(members("a", "c", "b"), hosts, ME, meant=()) == "c"
+
+
+def test_a_host_that_another_machine_means_is_left_to_it_while_there_is_another_one() -> None:
+    hosts = {"a": FREE, "b": FREE._replace(name="b")}
+    assert choose(members("a", "b"), hosts, ME, meant={"a"}) == "b"
+    assert choose(members("a"), hosts, ME, meant={"a"}) == "a"
+
+
+def test_a_host_that_nobody_marked_yet_can_be_had() -> None:
+    assert choose(members("a"), {"a": FREE._replace(pool="", state="")}, ME, meant=()) == "a"
+
+
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        (FREE._replace(owner=OTHER), "of the BaremetalMachine x"),
+        (FREE._replace(deleting=True), "it is being deleted"),
+        (FREE._replace(pool="other"), "it is in the pool other"),
+        (FREE._replace(volumes=True), "data volumes"),
+        (FREE._replace(state="Unavailable"), "it is Unavailable"),
+        (FREE._replace(state="Preparing"), "it is Preparing"),
+        (FREE._replace(ready=False, why_not_ready="its agent is silent"), "it is not ready: its agent is silent"),
+        (None, "there is no such MachineInventory"),
+    ],
+)
+def test_a_host_that_cannot_be_had_is_told_with_its_reason(host: Host | None, says: str) -> None:
+    with pytest.raises(LostClaimError) as error:
+        choose(members("a"), {} if host is None else {"a": host}, ME, meant=())
+    assert says in error.value.message
+
+
+def test_a_host_that_is_ones_own_already_is_chosen_whatever_its_state() -> None:
+    assert choose(members("a"), {"a": FREE._replace(owner=ME.owner, state="Allocated", ready=False)}, ME, meant=()) == "a"
+
+
+async def _race(racers: list[tuple[Claimant, AsyncClient]], metal: Estate, host: str) -> list[Claimant]:
+    """The winners of a race for one host, each racer in a manager of its own."""
+    outcomes = await asyncio.gather(
+        *(claim.take(client, metal.cache, host, claimant) for claimant, client in racers), return_exceptions=True
+    )
+    assert all(isinstance(each, dict | LostClaimError) for each in outcomes), outcomes
+    return [claimant for (claimant, _), each in zip(racers, outcomes, strict=True) if isinstance(each, dict)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("racers", "races"), [(2, 1000), (21, 20)])
+async def test_of_machines_that_race_for_the_last_host_one_has_it_every_time(metal: Estate, racers: int, races: int) -> None:
+    await metal.host("rack-1")
+    claimants = [Claimant(NS, "pool", HostOwner("c", f"m{number}", f"m{number}")) for number in range(racers)]
+    won: Counter[str] = Counter()
+    async with AsyncClient(metal.server.connection()) as other:
+        clients = [metal.client if number % 2 else other for number in range(racers)]
+        for number in range(races):
+            # Who is asked to begin first must not decide it every time.
+            pairs = list(zip(claimants, clients, strict=True))[:: 1 if number % 2 else -1]
+            (winner,) = await _race(pairs, metal, "rack-1")
+            won[winner.owner.baremetal_machine] += 1
+            # Only who has a host can give it back, so that this also says whose name is in the inventory.
+            assert await claim.release(metal.client, metal.cache, "rack-1", winner)
+    assert won.total() == races
+    assert len(won) > 1, "it was no race"
+
+
+@pytest.mark.asyncio
+async def test_a_host_is_given_back_by_who_has_it_alone(metal: Estate) -> None:
+    await metal.host("rack-1")
+    await claim.take(metal.client, metal.cache, "rack-1", ME)
+    assert not await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", OTHER))
+    assert (await metal.annotations("rack-1"))["owner-baremetalmachine"] == "m"
+    assert await claim.release(metal.client, metal.cache, "rack-1", ME)
+
+
+@pytest.mark.asyncio
+async def test_of_two_machines_that_race_for_the_last_host_one_gets_it_and_the_other_says_that_it_waits(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    for name in ("m1", "m2"):
+        await metal.machine(name, data=None)
+    await metal.settle()
+    await asyncio.gather(*(metal.machines.reconcile(Request(NS, name)) for name in ("m1", "m2")))
+    phases = sorted([str((await metal.status(name))["phase"]) for name in ("m1", "m2")])
+    assert phases == ["Allocated", "Pending"]
+
+
+@pytest.mark.asyncio
+async def test_a_host_of_somebody_else_is_never_written_to(metal: Estate) -> None:
+    owner = {"baremetal.alauda.io/owner-machine": "by-hand"}
+    await metal.host("rack-1", metadata={"annotations": owner})
+    before = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"]
+    with pytest.raises(LostClaimError):
+        await claim.take(metal.client, metal.cache, "rack-1", ME)
+    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Available")
+    assert (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"] == before
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_works_on_a_plan_cannot_be_claimed(metal: Estate) -> None:
+    await metal.host("rack-1")
+    await metal.patch(SECRET, "rack-1", {"data": {"applied-checksum": ""}})
+    with pytest.raises(LostClaimError, match="works on a plan"):
+        await claim.take(metal.client, metal.cache, "rack-1", ME)

@@ -1,0 +1,173 @@
+"""Pools: counters that add up whatever hosts say of themselves, members, and the one pool that has a host."""
+
+from __future__ import annotations
+
+import pytest
+from fleet.baremetal.estate import NS, REGISTRY, Estate
+from hypothesis import given
+from hypothesis import strategies as st
+from support.waiting import eventually
+
+from slipway.api.cluster.infrastructure.pool import PoolMember
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
+from slipway.fleet.baremetal.hosts.host import Host, HostOwner
+from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, state_of
+
+COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
+NAMES = [f"rack-{number}" for number in range(5)]
+
+hosts = st.builds(
+    Host,
+    name=st.just(""),
+    pool=st.sampled_from(["", "pool", "other"]),
+    state=st.sampled_from(["", "Available", "Allocated", "Preparing", "Reprovisioning", "Unavailable", "nonsense"]),
+    owner=st.sampled_from([None, HostOwner("c", "m", "m")]),
+    ready=st.booleans(),
+    deleting=st.booleans(),
+    volumes=st.booleans(),
+)
+
+
+@given(st.lists(st.sampled_from(NAMES), max_size=8), st.dictionaries(st.sampled_from(NAMES), hosts))
+def test_the_counters_add_up_for_any_hosts(listed: list[str], known: dict[str, Host]) -> None:
+    found = counters([PoolMember(name=name) for name in listed], known, "pool")
+    assert found["total"] == len(set(listed)) == sum(found[counter] for counter in COUNTERS)
+
+
+@pytest.mark.parametrize(
+    ("host", "state"),
+    [
+        (Host("a", pool="pool", state="Available", ready=True), "Available"),
+        (Host("a", ready=True), "Available"),
+        (Host("a", pool="pool", state="Available"), "Unavailable"),
+        (Host("a", pool="other", state="Available", ready=True), "Unavailable"),
+        (Host("a", pool="pool", state="Available", ready=True, volumes=True), "Unavailable"),
+        (Host("a", pool="pool", state="Allocated", owner=HostOwner("c", "m", "m")), "Allocated"),
+        (Host("a", pool="pool", state="Preparing", owner=HostOwner("c", "m", "m")), "Preparing"),
+        (Host("a", pool="pool", state="Allocated", deleting=True), "Unavailable"),
+        (None, "Unavailable"),
+    ],
+)
+def test_a_member_is_in_one_state(host: Host | None, state: str) -> None:
+    assert state_of(host, "pool") == state
+
+
+@pytest.mark.parametrize(
+    ("marked", "owned", "rivals", "taken"),
+    [
+        ("", False, [], True),
+        ("mine", False, [], False),
+        ("gone", False, [], True),
+        ("gone", True, [], False),
+        ("older", False, ["older"], False),
+        ("", False, ["older"], False),
+        ("", False, ["younger"], True),
+        ("younger", False, ["younger"], False),
+    ],
+)
+def test_of_two_pools_the_older_one_takes_a_host_and_one_that_has_it_keeps_it(
+    marked: str, owned: bool, rivals: list[str], taken: bool
+) -> None:
+    ages = {"older": "2025", "mine": "2026", "younger": "2027"}
+    pools = [OtherPool(name, frozenset({"a"}), (ages[name], name)) for name in ("mine", *rivals)]
+    host = Host("a", pool=marked, owner=HostOwner("c", "m", "m") if owned else None)
+    assert adopted("a", host, pools[0], pools) is taken
+
+
+async def status(metal: Estate, name: str = "pool") -> dict[str, int]:
+    found = (await metal.get(MACHINE_INVENTORY_POOL, name))["status"]
+    return {counter: found[counter] for counter in ("total", *COUNTERS)}
+
+
+@pytest.mark.asyncio
+async def test_a_pool_marks_its_hosts_and_counts_them_through_a_machines_life(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.host("rack-2", ready=False)
+    await metal.pool("rack-1", "rack-2", "rack-3")
+
+    async def counted() -> dict[str, int]:
+        await metal.reconcile("pool", metal.pools)
+        found = {name: count for name, count in (await status(metal)).items() if count}
+        assert sum(found.values()) == 2 * found["total"]
+        return found
+
+    assert await counted() == {"total": 3, "available": 1, "unavailable": 2}
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+    await metal.machine("m", data=None)
+    await metal.reconcile("m")
+    assert await counted() == {"total": 3, "allocated": 1, "unavailable": 2}
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    await metal.machine("n")
+    await metal.reconcile("n")
+    assert await counted() == {"total": 3, "reprovisioning": 1, "unavailable": 2}
+    await metal.applies("rack-1")
+    await metal.joins("rack-1")
+    await metal.reconcile("n")
+    assert await counted() == {"total": 3, "allocated": 1, "unavailable": 2}
+    await metal.client.delete(BAREMETAL_MACHINE, "n", NS)
+    await metal.reconcile("n")
+    assert await counted() == {"total": 3, "preparing": 1, "unavailable": 2}
+    await metal.applies("rack-1")
+    await metal.reconcile("n")
+    assert await counted() == {"total": 3, "available": 1, "unavailable": 2}
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_a_pool_does_not_name_any_more_goes_over_to_the_one_that_does(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1", name="a")
+    await metal.pool("rack-1", name="b")
+    await metal.reconcile("b", metal.pools)
+    await metal.reconcile("a", metal.pools)
+    assert (await metal.annotations("rack-1"))["pool"] == "a"
+    await metal.patch(MACHINE_INVENTORY_POOL, "a", {"spec": {"machineInventories": []}})
+    await metal.reconcile("a", metal.pools)
+    await metal.reconcile("b", metal.pools, times=2)
+    assert (await metal.annotations("rack-1"))["pool"] == "b"
+    assert (await metal.condition("b", "MembersValid", MACHINE_INVENTORY_POOL))[0] == "True"
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_was_given_up_comes_back_once_it_has_been_cleaned(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"annotations": {"slipway.io/force-release": ""}}})
+    await metal.reconcile("m")
+    assert await metal.find(BAREMETAL_MACHINE, "m") is None
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Unavailable"}
+    await metal.reconcile("pool", metal.pools)
+    assert (await status(metal))["unavailable"] == 1
+    assert any(reason == "HostGivenUp" for reason, _ in await metal.told())
+    await metal.applies("rack-1")
+    await metal.reconcile("pool", metal.pools)
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+    assert (await status(metal))["available"] == 1
+    found = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["annotations"]
+    assert "slipway.io/quarantined-by" not in found
+
+
+@pytest.mark.asyncio
+async def test_hosts_of_a_pool_are_told_which_registry_to_try_unless_they_work_on_a_plan(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.host("rack-2")
+    await metal.patch(SECRET, "rack-2", {"data": {"applied-checksum": ""}})
+    await metal.pool("rack-1", "rack-2")
+    await metal.settle()
+    await eventually(metal.cache.informer(SECRET, labels="elemental.cattle.io/managed=true").synced.is_set, "the Secrets are known")
+    await metal.reconcile("pool", metal.pools)
+
+    async def told(host: str) -> str | None:
+        annotations = (await metal.get(SECRET, host))["metadata"].get("annotations") or {}
+        found: str | None = annotations.get("slipway.io/registry-address")
+        return found
+
+    assert (await told("rack-1"), await told("rack-2")) == (REGISTRY, None)
