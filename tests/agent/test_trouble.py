@@ -52,6 +52,18 @@ async def test_a_host_that_nobody_knows_any_more_asks_ever_more_seldom(site: Sit
     assert all(pause >= 30.0 for pause in pauses.made[-3:])
 
 
+@pytest.mark.parametrize(("server", "ca"), [("https://127.0.0.1:1", b"rubbish"), ("http://[", b"")])
+async def test_a_connection_with_which_nothing_can_be_reached_is_replaced_by_a_registration(site: Site, server: str, ca: bytes) -> None:
+    useless = kubeconfig.document(server=server, cluster="c", user="u", ca=ca, credentials={"token": "t"})
+    connection.save(site.machine, useless, NAMESPACE, HOST)
+    agent = Agent(site.machine, register=lambda: site.connect(site.server), log=site.said.append)
+    agent._ending = _Pauses(3)
+    thread = asyncio.create_task(asyncio.to_thread(agent.run))
+    await site.settled("applied")
+    agent.end()
+    await thread
+
+
 class _FullDisk(RealMachine):
     """Nothing can be kept any more once it is full."""
 

@@ -69,6 +69,8 @@ class Agent:
                 if place is None:
                     anew = True
                     continue
+                self._mailbox = Mailbox()
+                session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending)
             except (OperatorError, OSError) as error:
                 pause = max(pause, _FIRST_PAUSE)
                 self._log(f"{error}; the next attempt is in {pause:.0f}s")
@@ -76,8 +78,6 @@ class Agent:
                 anew = not anew
                 pause = self._rest(pause)
                 continue
-            self._mailbox = Mailbox()
-            session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending)
             try:
                 session.run()
             except (UnauthorizedError, UntrustedError) as error:
