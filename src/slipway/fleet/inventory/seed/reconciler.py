@@ -158,7 +158,7 @@ class SeedImageReconciler:
             case _:
                 return DONE
         status.observed()
-        await self._save(patcher, manifest)
+        await patcher.save(manifest, self._cache)
         return result
 
     async def _registration(self, found: Object, image: SeedImage) -> MachineRegistration | None:
@@ -210,8 +210,3 @@ class SeedImageReconciler:
         if not keep:
             status.fields["downloadURL"] = status.fields["checksumURL"] = status.fields["downloadToken"] = ""
         status.set(names.SEED_IMAGE_READY_CONDITION, FALSE, reason, message)
-
-    async def _save(self, patcher: Patcher, manifest: Manifest) -> None:
-        written = await patcher.patch(manifest)
-        if written["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
-            self._cache.wrote(SEED_IMAGE, written)
