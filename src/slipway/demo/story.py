@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 # Nothing in a run is without any change for so long, on a busy machine either.
 _PATIENCE = 60.0
+# A manager that looks again more often than this has no time for anything else.
+_LEAST_PACE = 0.02
 _CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 
 
@@ -56,7 +58,9 @@ class Story:
     def __init__(self, options: Options, record: Record, folder: Path, fault: Fault | None = None) -> None:
         self.options, self.record, self._folder = options, record, folder
         self._fault = fault
-        self.plane = ManagementPlane(pace=options.pace, database=folder / "objects.db" if fault is not None and fault.restarts else None)
+        self.plane = ManagementPlane(
+            pace=max(options.pace, _LEAST_PACE), database=folder / "objects.db" if fault is not None and fault.restarts else None
+        )
         self.world = World(registry=manifests.REGISTRY, pace=options.pace, seed=1)
         self.hosts: list[Life] = []
         self.vip = f"127.{random.randint(64, 126)}.{random.randint(0, 255)}.{random.randint(1, 254)}"

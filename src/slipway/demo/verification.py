@@ -67,7 +67,7 @@ def checks(found: Found, expected: Expected) -> list[Check]:
     members = f"{found.etcd_members}, {'with' if found.etcd_quorum else 'without'} a quorum"
     made += [
         Check(
-            f"etcd has as many members as there are control planes",
+            "etcd has as many members as there are control planes",
             found.etcd_members == expected.control_planes and found.etcd_quorum,
             members,
         ),
