@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from simulation.estate import FIRST, SECOND, SPACE, Estate, condition, virtual_address
+from simulation.watchman import COUNTERS, Watchman
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
@@ -18,8 +19,9 @@ from slipway.api.cluster.kinds import (
     KUBEADM_CONTROL_PLANE,
     MACHINE,
     MACHINE_DEPLOYMENT,
-    MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
+    NODE,
+    SECRET,
     Kind,
 )
 from slipway.kube.aio import PatchType
@@ -29,7 +31,6 @@ from slipway.simulation.workload.cluster import WorkloadCluster
 Manifest = dict[str, Any]
 NAME = "prod"
 PLANE, WORKERS = f"{NAME}-control-plane", f"{NAME}-workers"
-COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 
 
 def manifests(
@@ -106,19 +107,11 @@ class Bare:
         self.control_planes = planes
         """How many there are to be: a pool may have more hosts."""
         self.vip = virtual_address()
-        self.wrong: list[str] = []
-        """What was seen that must never be."""
-        self.looks = 0
-        self._watch: asyncio.Task[None] | None = None
+        self.watchman = Watchman(estate)
 
-    async def __aenter__(self) -> Bare:
-        self._watch = asyncio.create_task(self._watch_over())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+    @property
+    def wrong(self) -> list[str]:
+        return self.watchman.wrong
 
     async def make(self, *versions: str, version: str = FIRST, **plane: Any) -> None:
         client = self.estate.client
@@ -134,6 +127,10 @@ class Bare:
         (cluster,) = self.estate.world.clusters.values()
         return cluster
 
+    @property
+    def nodes(self) -> int:
+        return self.control_planes + len(self.workers)
+
     async def machines(self) -> list[Manifest]:
         return await self.estate.client.list(MACHINE, SPACE)
 
@@ -142,7 +139,7 @@ class Bare:
 
         async def there() -> bool:
             # A list of everything a hundred times a second would be most of the work.
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
             found = Counter(
                 (
                     "control-plane" if "cluster.x-k8s.io/control-plane" in machine["metadata"]["labels"] else "worker",
@@ -157,6 +154,37 @@ class Bare:
             await self.estate.until(there, f"control planes are at {planes} and workers at {workers}", patience)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self.told()}") from None
+
+    async def verify(self, version: str) -> None:
+        """The section *Verification* of the guide, sentence by sentence."""
+        client = self.estate.client
+        machines = await client.list(BAREMETAL_MACHINE, SPACE)
+        assert [machine["status"]["phase"] for machine in machines] == ["Running"] * self.nodes
+        assert {machine["spec"]["version"] for machine in await self.machines()} == {version}
+        nodes = self.workload.client.list(NODE)
+        assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes} == {version}
+        assert len(nodes) == self.nodes
+        for node in nodes:
+            assert any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"]["conditions"])
+        for machine in machines:
+            secret = await client.get(SECRET, machine["status"]["machineInventoryRef"]["name"], SPACE)
+            assert secret["metadata"]["annotations"]["baremetal.alauda.io/plan.type"] == "reprovision"
+
+        def at_rest(pool: dict[str, object]) -> bool:
+            status = pool.get("status")
+            assert isinstance(status, dict)
+            counted = sum(status.get(key) or 0 for key in COUNTERS)
+            return counted == status["total"] and not status.get("preparing") and not status.get("reprovisioning")
+
+        for pool in (f"{PLANE}-pool", f"{WORKERS}-pool"):
+            await self.estate.when(MACHINE_INVENTORY_POOL, pool, at_rest, f"{pool} is at rest")
+        # Owners of those in use, and of none else.
+        used = {machine["status"]["machineInventoryRef"]["name"] for machine in machines}
+        assert {name for name, owner in self.watchman.owners.items() if owner} == used
+        assert len(used) == self.nodes
+        etcd = self.workload.etcd
+        assert len(etcd.members) == self.control_planes
+        assert etcd.has_quorum()
 
     async def told(self) -> str:
         """Everything that says why it is not as it should be."""
@@ -177,33 +205,6 @@ class Bare:
                 lines.append(host.machine.tree.file(path).content.decode()[-400:])
         return "\n".join(lines)
 
-    async def _watch_over(self) -> None:
-        while True:
-            await self._look()
-            await asyncio.sleep(0.1)
-
-    async def _look(self) -> None:
-        self.looks += 1
-        client = self.estate.client
-        for pool in await client.list(MACHINE_INVENTORY_POOL, SPACE):
-            status = pool.get("status") or {}
-            counted = sum(status.get(key) or 0 for key in COUNTERS)
-            if status.get("total") is not None and counted != status["total"]:
-                self.wrong.append(f"{pool['metadata']['name']}: {status}")
-        claimed = Counter(
-            ((machine.get("status") or {}).get("machineInventoryRef") or {}).get("name")
-            for machine in await client.list(BAREMETAL_MACHINE, SPACE)
-            # Two may want the same one; it is had by one alone.
-            if condition(machine, "InventoryAllocated").get("status") == "True"
-        )
-        self.wrong += [f"{name} is claimed {count} times" for name, count in claimed.items() if name and count > 1]
-        self.wrong += [f"{vip} is doubled" for vip in self.estate.world.segment.doubled]
-        for cluster in self.estate.world.clusters.values():
-            if len(cluster.etcd.members) > 2 and not cluster.etcd.has_quorum():
-                self.wrong.append("etcd has lost its quorum")
-        if len(self.estate.world.clusters) > 1:
-            self.wrong.append("a second cluster was made")
-
 
 def _pool(names: list[str]) -> Manifest:
     return {"clusterName": NAME, "machineInventories": [{"name": name} for name in names]}
@@ -211,6 +212,3 @@ def _pool(names: list[str]) -> Manifest:
 
 def _template(pool: str) -> Manifest:
     return {"template": {"spec": {"machineInventoryPoolRef": {"name": pool}, "allocationPolicy": "Ordered"}}}
-
-
-__all__ = ["MACHINE_INVENTORY", "NAME", "PLANE", "WORKERS", "Bare"]

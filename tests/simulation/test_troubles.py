@@ -23,12 +23,12 @@ async def bare() -> AsyncIterator[Bare]:
     """One control plane of two hosts' pool and one worker, at the first version; three hosts more wait."""
     async with Estate(options=BaremetalOptions(max_failures=1)) as estate:
         hosts = await estate.hosts(4)
-        async with Bare(estate, hosts, planes=2, workers=1) as made:
-            made.control_planes = 1
-            await made.make(FIRST, replicas=1)
-            await made.at(FIRST, FIRST)
-            yield made
-            assert made.wrong == []
+        made = Bare(estate, hosts, planes=2, workers=1)
+        made.control_planes = 1
+        await made.make(FIRST, replicas=1)
+        await made.at(FIRST, FIRST)
+        yield made
+        assert made.wrong == []
 
 
 async def upgrade_workers(bare: Bare) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.hosts.pool import MEMBER_UNSUPPORTED_REASON
+from slipway.fleet.baremetal.hosts.pool import MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON
 
 # Of BootstrapReady.
 BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
@@ -369,6 +369,15 @@ REASONS = (
         "A host declares managed data volumes, which a reprovision would not keep.",
         "",
         "Take spec.storage out of the MachineInventory.",
+    ),
+    Reason(
+        _MIP,
+        _MEMBERS,
+        "False",
+        MEMBER_ORPHANED_REASON,
+        "A host is of a BaremetalMachine that went without giving it back: somebody took its finalizer away.",
+        "The host stays as it is, and may still be a Node.",
+        "The message has the command that lets the host be cleaned and used again.",
     ),
     Reason(_MIP, "Ready", "True", POOL_READY, "The pool can be used."),
     Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host.", "", "Name hosts."),

@@ -9,8 +9,10 @@ import pytest
 import yaml
 from fleet.baremetal.estate import NS, REGISTRY, USER_DATA, VERSION, VIP, Estate
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, NODE, SECRET
 from slipway.api.elemental import plan as plans
+from slipway.fleet.baremetal.machine import watches
+from slipway.runtime.objects import Request
 
 pytestmark = [pytest.mark.asyncio]
 
@@ -64,6 +66,17 @@ async def test_a_machine_becomes_a_node(metal: Estate) -> None:
     assert (status["phase"], status["ready"], status["initialization"]) == ("Running", True, {"provisioned": True})
     assert (await metal.condition("m", "Ready"))[:2] == ("True", "Ready")
     assert (await metal.annotations("rack-1"))["allocation-state"] == "Allocated"
+
+
+async def test_a_node_that_has_not_told_its_version_yet_is_waited_for(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("m")
+    await metal.reconcile("m")
+    await metal.applies("rack-1")
+    await metal.create(NODE, "rack-1", spec={"providerID": "baremetal:///rack-1"})
+    await metal.reconcile("m")
+    assert (await metal.status("m"))["phase"] == "Reprovisioning"
+    assert (await metal.condition("m", "NodeJoined"))[:2] == ("False", "WaitingForNode")
 
 
 async def test_the_plan_has_the_image_of_the_catalog_and_data_made_fit_for_the_host(metal: Estate) -> None:
@@ -223,6 +236,45 @@ async def test_a_status_that_was_lost_is_found_again_in_the_host(metal: Estate) 
     status = await metal.status("m")
     assert (status["phase"], status["machineInventoryRef"]["name"], status["ready"]) == ("Running", "rack-1", True)
     assert (await metal.get(SECRET, "rack-1"))["metadata"]["resourceVersion"] == before
+
+
+async def test_a_machine_without_a_version_says_so(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("m", version="")
+    await metal.reconcile("m")
+    _, reason, message = await metal.condition("m", "ImageResolved")
+    assert (reason, "the Machine has no spec.version" in message) == ("ImageCatalogMiss", True)
+    assert await metal.plan_type("rack-1") == ""
+
+
+async def test_bootstrap_data_that_no_secret_could_hold_twice_is_told(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("m", data=f"{USER_DATA}# {'x' * 600 * 1024}\n")
+    await metal.reconcile("m")
+    _, reason, message = await metal.condition("m", "BootstrapReady")
+    assert (reason, "600 KiB long" in message) == ("BootstrapInvalid", True)
+
+
+async def test_a_node_is_found_beside_one_that_an_earlier_machine_left_behind(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.joins("rack-1", name="a-former-name", boot_id="boot-0", ready=False)
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    assert (await metal.condition("m", "NodeJoined"))[2] == f"Node rack-1, {VERSION}"
+    assert (await metal.status("m"))["phase"] == "Running"
+
+
+async def test_a_host_that_comes_back_concerns_those_who_wait_for_one(metal: Estate) -> None:
+    await two_hosts(metal)
+    for name in ("runs", "waits"):
+        await metal.machine(name)
+    await metal.becomes_a_node("runs", "rack-1")
+    annotations = {"baremetal.alauda.io/pool": "pool", "baremetal.alauda.io/allocation-state": "Available"}
+    await metal.patch(MACHINE_INVENTORY, "rack-2", {"metadata": {"annotations": annotations}})
+    await metal.settle()
+    host = await metal.cache.get(MACHINE_INVENTORY, "rack-2", NS)
+    assert host is not None
+    assert list(await watches.of_inventory(host, metal.cache)) == [Request(NS, "waits")]
 
 
 async def test_phases_are_told_by_events(metal: Estate) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fleet.baremetal.estate import NS, Estate, encoded
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.elemental import plan as plans
 from slipway.runtime.objects import Request
 
@@ -74,6 +74,28 @@ async def test_a_host_that_somebody_else_has_by_now_is_not_cleaned_under_them(me
     await metal.reconcile("m")
     assert await metal.find(BAREMETAL_MACHINE, "m") is None
     assert (await metal.annotations("rack-1"))["owner-baremetalmachine"] == "other"
+
+
+async def test_a_claim_whose_answer_was_lost_outlives_an_edit_of_the_pool(metal: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    await two_hosts(metal)
+    await metal.machine("m", data=None)
+    await metal.reconcile("m")
+    fresh = metal.cache.get
+
+    async def before_the_claim(kind: object, name: str, namespace: str = "") -> object:
+        return None if (kind, name) == (MACHINE_INVENTORY, "rack-1") else await fresh(kind, name, namespace)  # type: ignore[arg-type]
+
+    async def no_index(*_: object, **__: object) -> list[object]:
+        return []
+
+    await metal.patch(MACHINE_INVENTORY_POOL, "pool", {"spec": {"machineInventories": [{"name": "rack-2"}]}})
+    await metal.settle()
+    monkeypatch.setattr(metal.cache, "get", before_the_claim)
+    monkeypatch.setattr(metal.cache, "list", no_index)
+    await metal.machines.reconcile(Request(NS, "m"))
+
+    assert await metal.annotations("rack-2") == {}
+    assert (await metal.status("m"))["machineInventoryRef"]["name"] == "rack-1"
 
 
 async def force(metal: Estate, name: str) -> None:

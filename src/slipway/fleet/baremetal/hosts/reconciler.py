@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
-from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.elemental import names as elemental
 from slipway.fleet.baremetal.hosts import pool
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 NAME = "machineinventorypool"
 OWNED = (names.MEMBERS_VALID_CONDITION, READY_CONDITION, PAUSED_CONDITION)
 MEMBER_INDEX = "machineInventories"
+MARK_INDEX = "pool"
 _LOOK_AT_QUARANTINE = 60.0
 _SHOWN = 20
 
@@ -51,6 +53,7 @@ RULES = (
     rule(MACHINE_INVENTORY_POOL, *READ),
     rule(MACHINE_INVENTORY_POOL, "patch", subresource="status"),
     rule(MACHINE_INVENTORY, *READ, "patch"),
+    rule(BAREMETAL_MACHINE, *READ),
     rule(CLUSTER, "list", "watch"),
     rule(SECRET, *READ, "patch", "update"),
     rule(CORE_EVENT, "create", "patch"),
@@ -60,6 +63,16 @@ RULES = (
 def member_keys(found: Object) -> Iterable[str]:
     """The index of pools by the inventories that they name."""
     return [f"{found.namespace}/{name}" for name in member_names(read(found, MachineInventoryPool).spec.machine_inventories)]
+
+
+def mark_key(found: Object) -> Iterable[str]:
+    """The index of inventories by the pool that they are marked with."""
+    pool = found.metadata.annotations.get(names.POOL_ANNOTATION)
+    return [f"{found.namespace}/{pool}"] if pool else []
+
+
+async def of_machine(found: Object, cache: Cache) -> Iterable[Request]:
+    return [Request(found.namespace, read(found, BaremetalMachine).spec.machine_inventory_pool_ref.name)]
 
 
 async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
@@ -91,6 +104,8 @@ WATCHES = (
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
     # A pool that is deleted lets go of hosts that another one names.
     Watch(MACHINE_INVENTORY_POOL, of_pool, lambda old, new: new is None),
+    # One that went without giving its host back leaves it without an owner.
+    Watch(BAREMETAL_MACHINE, of_machine, lambda old, new: new is None),
     Watch(MACHINE_INVENTORY, of_inventory, lambda old, new: old is None or new is None or old is new or host_from(old) != host_from(new)),
     Watch(CLUSTER, of_cluster, changed(lambda found: (cluster_from(found).paused, _registry(found)))),
 )
@@ -119,6 +134,7 @@ class MachineInventoryPoolReconciler:
         self._clock = clock
         secrets.restrict(cache)
         cache.add_index(MACHINE_INVENTORY_POOL, MEMBER_INDEX, member_keys)
+        cache.add_index(MACHINE_INVENTORY, MARK_INDEX, mark_key)
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(MACHINE_INVENTORY_POOL, request.name, request.namespace)
@@ -143,13 +159,23 @@ class MachineInventoryPoolReconciler:
             if registry := _registry(cluster):
                 await self._name_registry(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], registry)
             result = Result(_LOOK_AT_QUARANTINE) if quarantined else DONE
-        self._tell(scope, status, spec.machine_inventories, hosts)
+        orphans = await self._orphans(request.namespace, hosts)
+        self._tell(scope, status, spec.machine_inventories, hosts, orphans)
         await scope.save()
         return result
 
-    def _tell(self, scope: Scope, status: Status, members: list[PoolMember], hosts: dict[str, Host]) -> None:
+    async def _orphans(self, namespace: str, hosts: dict[str, Host]) -> set[str]:
+        """The hosts of machines that are not there.  What the cache does not have is asked of the API server: it may be behind."""
+        found = set()
+        for name, host in hosts.items():
+            machine = host.owner.baremetal_machine if host.owner is not None else ""
+            if machine and await self._cache.get(BAREMETAL_MACHINE, machine, namespace) is None:
+                found |= {name} if await self._client.find(BAREMETAL_MACHINE, machine, namespace) is None else set()
+        return found
+
+    def _tell(self, scope: Scope, status: Status, members: list[PoolMember], hosts: dict[str, Host], orphans: set[str]) -> None:
         status.fields.update(pool.counters(members, hosts, scope.name))
-        problems = pool.problems(members, hosts, scope.name)
+        problems = pool.problems(members, hosts, scope.name, orphans)
         if problems:
             lines = [problem.message for problem in problems]
             shown = lines[:_SHOWN] + ([f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
@@ -176,9 +202,8 @@ class MachineInventoryPoolReconciler:
                     changes[names.ALLOCATION_STATE_ANNOTATION] = names.AVAILABLE
                 if await self._annotate(found.namespace, name, host, changes):
                     changed_hosts[name] = host._replace(pool=found.name, state=host.state or names.AVAILABLE)
-        for each in await self._cache.list(MACHINE_INVENTORY, found.namespace):
-            left = each.metadata.annotations.get(names.POOL_ANNOTATION) == found.name and each.name not in mine.members
-            if left and host_from(each).owner is None:
+        for each in await self._cache.list(MACHINE_INVENTORY, index=(MARK_INDEX, f"{found.namespace}/{found.name}")):
+            if each.name not in mine.members and host_from(each).owner is None:
                 await self._annotate(found.namespace, each.name, host_from(each), {names.POOL_ANNOTATION: None})
         return changed_hosts
 

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.cluster.infrastructure.names import PLAN_CLEAN, PLAN_REPROVISION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from slipway.fleet.baremetal.plans.planfacts import PlanFacts
 
 # A host that has not begun with a plan after so long will not be disturbed by another one; an older agent does not tell that it began.
 UNTOUCHED = timedelta(minutes=2)
+BOOTS = ","
+"""What stands between the boots before a plan, where there are several."""
 
 
 class Step(Enum):
@@ -144,8 +147,14 @@ class Joined(Enum):
     OTHER_VERSION = "the Node has another version than the Machine"
 
 
-def joined(node: NodeFacts | None, boot_before: str, *, fits: bool) -> Joined:
-    """Whether a Node is the one that the plan made; one of the boot before is what the last machine on this host has left behind."""
-    if node is None or (boot_before and node.boot_id == boot_before):
+def made_by_plan(nodes: Iterable[NodeFacts], boots_before: str) -> NodeFacts | None:
+    """Of the Nodes with the provider ID of a host the one that its plan made: not one of the boots before, which machines left behind."""
+    before = frozenset(filter(None, boots_before.split(BOOTS)))
+    return next((node for node in nodes if node.boot_id not in before), None)
+
+
+def joined(node: NodeFacts | None, *, fits: bool) -> Joined:
+    """One that has not told its version yet is not there yet: it is neither right nor wrong."""
+    if node is None or not node.version:
         return Joined.NO
     return Joined.YES if fits else Joined.OTHER_VERSION

@@ -13,6 +13,7 @@ from slipway.api.cluster.kinds import CONFIG_MAP, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.machine.decision import BOOTS
 from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
 from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
 from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
@@ -40,6 +41,8 @@ _RETRY = 30.0
 _SOON = 10.0
 # A token that ends while the host still boots is as good as none, but whoever made it refreshes it until the Node is there.
 _LEAST_LIFE = timedelta(seconds=30)
+# The Secret of the data has it twice, as it was and as the host gets it, and the API server takes Secrets of 1 MiB.
+_LONGEST_DATA = 500 * 1024
 
 
 class _Waiting(Exception):  # noqa: N818 - not an error
@@ -170,6 +173,12 @@ class Provisioning:
             )
         except BootstrapDataError as error:
             raise _Waiting(names.BOOTSTRAP_INVALID_REASON, f"{error.message} (Secret {run.namespace}/{name})") from None
+        if len(resolved.user_data) > _LONGEST_DATA:
+            raise _Waiting(
+                names.BOOTSTRAP_INVALID_REASON,
+                f"the bootstrap data is {len(resolved.user_data) // 1024} KiB long, and a host can get {_LONGEST_DATA // 1024} KiB: put "
+                f"less into the files of the KubeadmConfig (Secret {run.namespace}/{name})",
+            )
         run.status.fields["hostname"] = hostname
         if resolved.token:
             await self._check_token(run, resolved.token)
@@ -216,18 +225,19 @@ class Provisioning:
             raise _Waiting(BOOTSTRAP_TOKEN_EXPIRED, f"the bootstrap token {identity} ended at {text}: waiting for it to be refreshed")
 
     async def _boot_before(self, run: Run) -> str | None:
-        """The boot of the Node that the last machine on this host left behind; None, and told, where no plan may be written now."""
+        """The boots of Nodes that machines on this host left behind; None, and told, where no plan may be written now."""
         if not run.cluster.control_plane_initialized:
             return ""
         try:
-            node = await self._nodes.find(run)
+            found = await self._nodes.find(run)
         except OperatorError as error:
             run.tell(
                 names.PLAN_APPLIED_CONDITION, FALSE, WORKLOAD_UNREACHABLE, f"it is not known whether the host is a Node: {error.message}"
             )
             run.look_again(_SOON)
             return None
-        if node is not None and node.ready:
+        node = next((each for each in found if each.ready), None)
+        if node is not None:
             run.tell(
                 names.PLAN_APPLIED_CONDITION,
                 FALSE,
@@ -236,7 +246,7 @@ class Provisioning:
             )
             run.look_again(_SOON)
             return None
-        return "" if node is None else node.boot_id
+        return BOOTS.join(sorted({each.boot_id for each in found if each.boot_id}))
 
     async def _keep(self, data: _Data) -> None:
         """The data as the host gets it, beside the data as it was made."""

@@ -100,6 +100,8 @@ def split(reference: str, what: str) -> tuple[str, str]:
 
 def entry(catalog: Mapping[str, str] | None, where: str, version: str) -> str:
     """What the catalog has for a version."""
+    if not version:
+        raise CatalogMissError("the Machine has no spec.version, by which its image is found: set it in what the Machine is made from")
     if catalog is None:
         raise CatalogMissError(f"there is no ConfigMap {where}, which says by which image a host gets Kubernetes {version}: make it")
     wanted = key(version)
