@@ -42,6 +42,7 @@ _LASTING = frozenset(
         names.CLEAN_FAILED_REASON,
         names.CLEAN_DEADLINE_EXCEEDED_REASON,
         names.INVENTORY_LOST_REASON,
+        names.POOL_EXHAUSTED_REASON,
         names.POOL_MISSING_REASON,
         names.POOL_INVALID_REASON,
     )

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slipway.demo import events
+from slipway.demo import events, faults
 from slipway.demo.events import Event
 from slipway.demo.record import Record
 from slipway.demo.story import Story
@@ -39,10 +39,11 @@ def main(options: Options, form: str, *, verbosity: int = 0) -> int:
 
 async def demonstrate(options: Options, view: View) -> bool:
     """Whether every check holds."""
+    fault = faults.made(options)
     record = Record(options, view)
     with tempfile.TemporaryDirectory(prefix="slipway-demo-") as folder:
         try:
-            async with Story(options, record, Path(folder)) as story:
+            async with Story(options, record, Path(folder), fault) as story:
                 if options.keep:
                     record.tell(Event(events.NOTE, text=f"export KUBECONFIG={story.kubeconfig}"))
                 ok = await story.run()
