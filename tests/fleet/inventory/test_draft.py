@@ -142,9 +142,7 @@ def test_what_is_random_in_a_name_follows_from_the_identity(template: str) -> No
     assert draft.name(given, WHO, Said(), attempt=1) != first
 
 
-@pytest.mark.parametrize(
-    "name", ["c-ca", "c-etcd", "c-sa", "c-proxy", "c-kubeconfig", "tpm-ca", "all-seed", "platform-registry"]
-)
+@pytest.mark.parametrize("name", ["c-ca", "c-etcd", "c-sa", "c-proxy", "c-kubeconfig", "tpm-ca", "all-seed", "platform-registry"])
 def test_a_host_is_not_named_as_a_secret_that_others_trust(name: str) -> None:
     """It could write to it: Cluster API takes a Secret of such a name for the authority of a cluster."""
     values = {"System Information": {"Serial Number": name}}
