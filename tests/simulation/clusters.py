@@ -39,19 +39,19 @@ def manifests(
     registry = estate.world.registry.address
     group = BAREMETAL_MACHINE_TEMPLATE.group
     labels = {"cluster.x-k8s.io/cluster-name": NAME}
-    template = {"apiGroup": group, "kind": "BaremetalMachineTemplate"}
+    reference = {"apiGroup": group, "kind": "BaremetalMachineTemplate"}
     selector = {**labels, "cluster.x-k8s.io/deployment-name": WORKERS}
     machine = {
         "clusterName": NAME,
         "version": version,
         "bootstrap": {"configRef": {"apiGroup": KUBEADM_CONFIG_TEMPLATE.group, "kind": "KubeadmConfigTemplate", "name": WORKERS}},
-        "infrastructureRef": {**template, "name": WORKERS},
+        "infrastructureRef": {**reference, "name": WORKERS},
     }
     written: list[tuple[Kind, str, Manifest]] = [
         (MACHINE_INVENTORY_POOL, f"{PLANE}-pool", _pool(planes)),
         (MACHINE_INVENTORY_POOL, f"{WORKERS}-pool", _pool(workers)),
-        (BAREMETAL_MACHINE_TEMPLATE, PLANE, _template(f"{PLANE}-pool")),
-        (BAREMETAL_MACHINE_TEMPLATE, WORKERS, _template(f"{WORKERS}-pool")),
+        (BAREMETAL_MACHINE_TEMPLATE, PLANE, template(f"{PLANE}-pool")),
+        (BAREMETAL_MACHINE_TEMPLATE, WORKERS, template(f"{WORKERS}-pool")),
         (KUBEADM_CONFIG_TEMPLATE, WORKERS, {"template": {"spec": {"verbosity": 1}}}),
         (BAREMETAL_CLUSTER, NAME, {"controlPlaneLoadBalancer": {"host": vip, "port": 6443, "type": "Internal", "vrid": 51}}),
         (
@@ -61,7 +61,7 @@ def manifests(
                 "replicas": len(planes),
                 "version": version,
                 "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}},
-                "machineTemplate": {"spec": {"infrastructureRef": {**template, "name": PLANE}}},
+                "machineTemplate": {"spec": {"infrastructureRef": {**reference, "name": PLANE}}},
                 "kubeadmConfigSpec": {"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}},
                 **plane,
             },
@@ -104,8 +104,10 @@ class Bare:
         self.estate, self.hosts = estate, hosts
         names = [estate.name_of(host) for host in hosts]
         self.planes, self.workers = names[:planes], names[planes : planes + workers]
-        self.control_planes = planes
+        self.control_planes, self.replicas = planes, workers
         """How many there are to be: a pool may have more hosts."""
+        self.worker_pool = f"{WORKERS}-pool"
+        self._patch_release = int(FIRST.rpartition(".")[2])
         self.vip = virtual_address()
         self.watchman = Watchman(estate)
 
@@ -122,6 +124,33 @@ class Bare:
     async def patch(self, kind: Kind, name: str, body: Any, type_: PatchType = PatchType.MERGE) -> None:
         await self.estate.client.patch(kind, name, SPACE, body, type=type_)
 
+    async def older_release(self, *, listed: bool = True) -> str:
+        """Another patch release of the first version with an image: older ones, as a worker may not be ahead of its control plane."""
+        self._patch_release -= 1
+        version = f"{FIRST.rpartition('.')[0]}.{self._patch_release}"
+        self.estate.world.registry.push("os", version, version)
+        if listed:
+            await self.list_image(version)
+        return version
+
+    async def list_image(self, version: str) -> None:
+        """Option B of the guide, word for word."""
+        patch = [{"op": "add", "path": f"/data/{version}", "value": f"elsewhere.example.com/os:{version}"}]
+        await self.patch(CONFIG_MAP, "elemental-image-catalog", patch, PatchType.JSON)
+
+    async def roll_workers(self, version: str, **spec: Any) -> None:
+        await self.patch(MACHINE_DEPLOYMENT, WORKERS, {"spec": {"template": {"spec": {"version": version}}, **spec}})
+
+    async def scale_workers(self, replicas: int) -> None:
+        self.replicas = replicas
+        await self.patch(MACHINE_DEPLOYMENT, WORKERS, {"spec": {"replicas": replicas}})
+
+    async def hosts_of(self, control_plane: bool) -> set[str]:
+        """The inventories that machines of a kind are on."""
+        label = "cluster.x-k8s.io/control-plane"
+        found = await self.estate.client.list(BAREMETAL_MACHINE, SPACE)
+        return {each["status"]["machineInventoryRef"]["name"] for each in found if (label in each["metadata"]["labels"]) is control_plane}
+
     @property
     def workload(self) -> WorkloadCluster:
         (cluster,) = self.estate.world.clusters.values()
@@ -129,7 +158,7 @@ class Bare:
 
     @property
     def nodes(self) -> int:
-        return self.control_planes + len(self.workers)
+        return self.control_planes + self.replicas
 
     async def machines(self) -> list[Manifest]:
         return await self.estate.client.list(MACHINE, SPACE)
@@ -148,7 +177,7 @@ class Bare:
                 for machine in await self.machines()
                 if condition(machine, "Ready").get("status") == "True" and "deletionTimestamp" not in machine["metadata"]
             )
-            return found == Counter({("control-plane", planes): self.control_planes, ("worker", workers): len(self.workers)})
+            return found == Counter({("control-plane", planes): self.control_planes, ("worker", workers): self.replicas})
 
         try:
             await self.estate.until(there, f"control planes are at {planes} and workers at {workers}", patience)
@@ -170,14 +199,7 @@ class Bare:
             secret = await client.get(SECRET, machine["status"]["machineInventoryRef"]["name"], SPACE)
             assert secret["metadata"]["annotations"]["baremetal.alauda.io/plan.type"] == "reprovision"
 
-        def at_rest(pool: dict[str, object]) -> bool:
-            status = pool.get("status")
-            assert isinstance(status, dict)
-            counted = sum(status.get(key) or 0 for key in COUNTERS)
-            return counted == status["total"] and not status.get("preparing") and not status.get("reprovisioning")
-
-        for pool in (f"{PLANE}-pool", f"{WORKERS}-pool"):
-            await self.estate.when(MACHINE_INVENTORY_POOL, pool, at_rest, f"{pool} is at rest")
+        await self.rest()
         # Owners of those in use, and of none else.
         used = {machine["status"]["machineInventoryRef"]["name"] for machine in machines}
         assert {name for name, owner in self.watchman.owners.items() if owner} == used
@@ -185,6 +207,18 @@ class Bare:
         etcd = self.workload.etcd
         assert len(etcd.members) == self.control_planes
         assert etcd.has_quorum()
+
+    async def rest(self) -> None:
+        """Until nothing moves in the pools."""
+
+        def at_rest(pool: dict[str, object]) -> bool:
+            status = pool.get("status")
+            assert isinstance(status, dict)
+            counted = sum(status.get(key) or 0 for key in COUNTERS)
+            return counted == status["total"] and not status.get("preparing") and not status.get("reprovisioning")
+
+        for pool in (f"{PLANE}-pool", self.worker_pool):
+            await self.estate.when(MACHINE_INVENTORY_POOL, pool, at_rest, f"{pool} is at rest")
 
     async def told(self) -> str:
         """Everything that says why it is not as it should be."""
@@ -210,5 +244,5 @@ def _pool(names: list[str]) -> Manifest:
     return {"clusterName": NAME, "machineInventories": [{"name": name} for name in names]}
 
 
-def _template(pool: str) -> Manifest:
+def template(pool: str) -> Manifest:
     return {"template": {"spec": {"machineInventoryPoolRef": {"name": pool}, "allocationPolicy": "Ordered"}}}

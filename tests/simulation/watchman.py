@@ -31,6 +31,9 @@ class Watchman:
         """Whose each host is, by its inventory."""
         self.plans: Counter[tuple[str, str]] = Counter()
         """How many plans of each type each BaremetalMachine wrote."""
+        self.most_leaving = 0
+        """How many Machines were being deleted at one moment, at most."""
+        self._gone: set[str] = set()
         self._claims: dict[str, str] = {}
         self._last: dict[str, PlanFacts] = {}
         store = estate.server.core.store
@@ -38,7 +41,7 @@ class Watchman:
             MACHINE_INVENTORY: self._inventory,
             MACHINE_INVENTORY_POOL: self._pool,
             BAREMETAL_MACHINE: self._machine,
-            MACHINE: lambda change, manifest: None,
+            MACHINE: self._leaving,
         }.items():
             store.listen(self._listener(kind, look), bucket_of(kind.group, kind.plural))
         store.listen(self._secret, "secrets")
@@ -60,6 +63,13 @@ class Watchman:
             self._around()
 
         return listen
+
+    def _leaving(self, change: Change, manifest: Manifest) -> None:
+        if change.current.deleting and change.type != DELETED:
+            self._gone.add(change.current.name)
+        else:
+            self._gone.discard(change.current.name)
+        self.most_leaving = max(self.most_leaving, len(self._gone))
 
     def _inventory(self, change: Change, manifest: Manifest) -> None:
         name, owner = change.current.name, (manifest["metadata"].get("annotations") or {}).get(_OWNER, "")

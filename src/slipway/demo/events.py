@@ -26,8 +26,8 @@ REGISTERED, FREE, ALLOCATED, REPROVISIONING, BOOTING, MEMBER, CLEANING, FAILED, 
 )  # fmt: skip
 STAGES = (REGISTERED, FREE, ALLOCATED, REPROVISIONING, BOOTING, MEMBER, CLEANING, FAILED, UNAVAILABLE)
 # Kinds of events.
-STEP, DONE, PATCH, HOST, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, VERIFIED = (
-    "step", "done", "patch", "host", "machine", "condition", "fault", "refused", "note", "problem", "verified",
+STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, REPORT, VERIFIED = (
+    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "report", "verified",
 )  # fmt: skip
 
 # What lasts until somebody does something; everything else that is not well yet is on its way.
@@ -42,6 +42,7 @@ _LASTING = frozenset(
         names.CLEAN_FAILED_REASON,
         names.CLEAN_DEADLINE_EXCEEDED_REASON,
         names.INVENTORY_LOST_REASON,
+        names.POOL_EXHAUSTED_REASON,
         names.POOL_MISSING_REASON,
         names.POOL_INVALID_REASON,
     )
@@ -157,6 +158,9 @@ def _inventory(name: str, before: Manifest | None, after: Manifest | None) -> li
     if before is None:
         address = next(iter(_addresses(after)), "")
         found.append(Event(HOST, host=name, stage=REGISTERED, text="has registered" + (f" from {address}" if address else "")))
+    plan = _plan(after)
+    if plan and plan != _plan(before):
+        found.append(Event(PLAN, host=name, text=plan))
     state, was = _allocation(after), _allocation(before)
     if state == was:
         return found
@@ -167,6 +171,12 @@ def _inventory(name: str, before: Manifest | None, after: Manifest | None) -> li
     elif state == names.UNAVAILABLE:
         found.append(Event(HOST, host=name, stage=UNAVAILABLE, text="cannot be used"))
     return found
+
+
+def _plan(inventory: Manifest | None) -> str:
+    """Which plan a host has, and what became of it."""
+    plan = ((inventory or {}).get("status") or {}).get("plan") or {}
+    return f"{plan['type']}: {plan.get('state') or 'under way'}" if plan.get("type") else ""
 
 
 def _addresses(inventory: Manifest) -> list[str]:

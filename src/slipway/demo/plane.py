@@ -117,6 +117,7 @@ class ManagementPlane:
             inventory=InventoryOptions(
                 bind_address=f"127.0.0.1:{self.registration_port}", url=f"https://127.0.0.1:{self.registration_port}"
             ),
+            # Fast hosts on a slow machine still have their own time.
             baremetal=BaremetalOptions(join_deadline=max(DEFAULT_JOIN_DEADLINE * self._pace, timedelta(seconds=10)), max_failures=1),
             pace=self._pace,
             log_format="text",

@@ -19,6 +19,9 @@ class View(Protocol):
 
     def show(self, event: Event) -> None: ...
 
+    def tick(self) -> None:
+        """A moment has passed in which nothing happened."""
+
     def end(self) -> None:
         """Nothing more comes."""
 
@@ -60,6 +63,10 @@ class Record:
         self.progress.count(stamped)
         for view in self._views:
             view.show(stamped)
+
+    def tick(self) -> None:
+        for view in self._views:
+            view.tick()
 
     def end(self) -> None:
         for view in self._views:

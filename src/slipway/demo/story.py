@@ -65,6 +65,7 @@ class Story:
         self.hosts: list[Life] = []
         self.vip = f"127.{random.randint(64, 126)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
         self._stack = AsyncExitStack()
+        self._pooled: set[str] = set()
 
     @property
     def kubeconfig(self) -> Path:
@@ -134,6 +135,7 @@ class Story:
     async def _upgrade(self) -> None:
         options, at = self.options, self.options.start
         if self._fault is not None:
+            self.record.tell(Event(events.FAULT, name=options.fault, text=f"{options.fault}: {self._fault.text}"))
             await self._fault.prepare(self)
         trouble = asyncio.create_task(self._fault.occur(self)) if self._fault is not None else None
         try:
@@ -171,6 +173,13 @@ class Story:
         self.record.tell(Event(events.VERIFIED, ok=ok, checks=tuple(found)))
         return ok
 
+    def worker_hosts(self) -> list[Life]:
+        first = self.options.control_planes + self.options.surge
+        return self.hosts[first : self.options.needed]
+
+    def spare_hosts(self) -> list[Life]:
+        return self.hosts[self.options.needed :]
+
     # What is seen.
 
     def is_at(self, planes: str, workers: str) -> bool:
@@ -197,6 +206,8 @@ class Story:
         await self.scene.until(check, _PATIENCE)
 
     def _observe(self, kind: Kind, before: Manifest | None, after: Manifest | None) -> None:
+        if kind == MACHINE_INVENTORY_POOL and after is not None:
+            self._pooled |= {str(member.get("name")) for member in after["spec"].get("machineInventories") or ()}
         for event in events.changes(kind, before, after, self._version_of):
             self.record.tell(event)
 
@@ -231,13 +242,8 @@ class Story:
             return []
 
     def _touched(self) -> list[str]:
-        pooled = {
-            str(member.get("name"))
-            for pool in self.scene.all(MACHINE_INVENTORY_POOL)
-            for member in (pool.get("spec") or {}).get("machineInventories") or ()
-        }
         machines = [host.machine for host in self.hosts]
-        return [machine.hardware.name for machine in machines if machine.hardware.name not in pooled and machine.boots != 1]
+        return [machine.hardware.name for machine in machines if machine.hardware.name not in self._pooled and machine.boots != 1]
 
     # What is done and told.
 
@@ -248,6 +254,12 @@ class Story:
         command = f"kubectl -n {NAMESPACE} patch {kind.kind.lower()} {name} --type={type_.name.lower()} -p '{json.dumps(body)}'"
         self.record.tell(Event(events.PATCH, kind=kind.kind, name=name, command=command))
         await self.client.patch(kind, name, NAMESPACE, body, type=type_)
+
+    async def delete(self, kind: Kind, name: str) -> None:
+        self.record.tell(
+            Event(events.PATCH, kind=kind.kind, name=name, command=f"kubectl -n {NAMESPACE} delete {kind.kind.lower()} {name}")
+        )
+        await self.client.delete(kind, name, NAMESPACE)
 
     async def patch_catalog(self, version: str) -> None:
         await self.patch(CONFIG_MAP, CATALOG_NAME, manifests.catalog_patch(version), PatchType.JSON)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from slipway.api.machinery.errors import UsageError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
@@ -14,12 +12,6 @@ def run(call: Invocation) -> None:
     from slipway.demo.options import Options
 
     form = managerflags.one_of(call, "output")
-    fault = call.text("fault")
-    known = call.flags["fault"].completes
-    if fault and fault not in known:
-        raise UsageError(f'"{fault}" is not a value of --fault: use {", ".join(known)}')
-    if fault and call.switch("no-upgrade"):
-        raise UsageError("--fault is about an upgrade: it does not go with --no-upgrade")
     options = Options(
         hosts=call.number("hosts"),
         control_planes=call.number("control-planes"),
@@ -29,7 +21,7 @@ def run(call: Invocation) -> None:
         speed=float(call.number("speed")),
         upgrade=not call.switch("no-upgrade"),
         keep=call.switch("keep"),
-        fault=fault,
+        fault=call.text("fault"),
         report=call.text("report"),
     )
     from slipway.demo import run as demonstration

@@ -22,5 +22,8 @@ class JsonLines:
         self._out.write(_encode(event).decode() + "\n")
         self._out.flush()
 
+    def tick(self) -> None:
+        """Only events are lines."""
+
     def end(self) -> None:
         """A reader knows the end by the end of the file."""

@@ -24,6 +24,9 @@ class PlainLines:
             self._out.write("\n" + table(event.checks) + "\n")
         self._out.flush()
 
+    def tick(self) -> None:
+        """Only what happens is a line."""
+
     def end(self) -> None:
         """Every line was the last one."""
 
@@ -40,7 +43,7 @@ def line(event: Event) -> str:
         return f"{event.host:<10} {event.text}"
     if event.event == events.MACHINE_EVENT:
         return f"{'':<10} Machine {event.name} {event.text}"
-    if event.event == events.CONDITION and not event.lasting:
+    if event.event == events.PLAN or (event.event == events.CONDITION and not event.lasting):
         return ""
     if event.event == events.CONDITION:
         return f"{'! ' if event.lasting else '. '}{event.kind} {event.name}: {event.condition}: {event.reason}: {event.text}" + (
