@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 from fleet.world import lean_crd
 from support.ports import free_port
@@ -99,7 +99,7 @@ class Estate:
         for version in (FIRST, SECOND, "v1.36.3"):
             self.world.registry.push("os", version, version)
 
-    async def __aenter__(self) -> Estate:
+    async def __aenter__(self) -> Self:
         self._stack.enter_context(in_hosts_time())
         await self._stack.enter_async_context(self.server)
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))

@@ -93,7 +93,7 @@ class AgentMachine:
 class AgentThread(threading.Thread):
     """One life of the agent: from the boot of its machine to the end of its power, or until it is killed."""
 
-    def __init__(self, machine: Machine, log: Callable[[str], None], killed: Callable[[], None]) -> None:
+    def __init__(self, machine: Machine, log: Callable[[str], None], killed: Callable[[], object]) -> None:
         threading.stack_size(_STACK)
         super().__init__(name=f"agent-{machine.hardware.name}", daemon=True)
         self._machine = AgentMachine(machine)

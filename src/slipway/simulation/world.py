@@ -43,6 +43,8 @@ class SimulatedMachine(Machine):
 
     def _kubeadm(self, process: Process) -> int:
         self.begin_program("kubeadm")
+        if code := self.faults.fails.get("kubeadm"):
+            return process.fail("this kubeadm is to fail", code)
         return kubeadm.run(self.surroundings, self, process)
 
 
