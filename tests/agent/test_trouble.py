@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+from pathlib import Path
 
+import msgspec
 import pytest
 from agent.world import HOST, NAMESPACE, Site, shell, unregistered
+from support.ports import free_port
 from support.waiting import eventually
 
 from slipway.agent import connection
 from slipway.agent.loop import Agent
 from slipway.agent.machine import RealMachine
 from slipway.agent.secret import seen
-from slipway.api.elemental.plan import Plan
+from slipway.api.elemental import plan as plans
+from slipway.api.elemental.plan import HTTPGet, PeriodicInstruction, Plan, Probe
+from slipway.embedded.server import EmbeddedServer
 from slipway.kube import kubeconfig
+from slipway.kube.aio import AsyncClient
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,6 +50,18 @@ async def test_a_host_that_nobody_knows_any_more_asks_ever_more_seldom(site: Sit
     await asyncio.to_thread(agent.run)
     assert pauses.made[0] == 0.0
     assert all(pause >= 30.0 for pause in pauses.made[-3:])
+
+
+@pytest.mark.parametrize(("server", "ca"), [("https://127.0.0.1:1", b"rubbish"), ("http://[", b"")])
+async def test_a_connection_with_which_nothing_can_be_reached_is_replaced_by_a_registration(site: Site, server: str, ca: bytes) -> None:
+    useless = kubeconfig.document(server=server, cluster="c", user="u", ca=ca, credentials={"token": "t"})
+    connection.save(site.machine, useless, NAMESPACE, HOST)
+    agent = Agent(site.machine, register=lambda: site.connect(site.server), log=site.said.append)
+    agent._ending = _Pauses(3)
+    thread = asyncio.create_task(asyncio.to_thread(agent.run))
+    await site.settled("applied")
+    agent.end()
+    await thread
 
 
 class _FullDisk(RealMachine):
@@ -95,3 +113,39 @@ async def test_a_plan_is_not_begun_by_a_secret_that_is_older_than_what_was_writt
         agent._mailbox.put(before, sure=True)
         await site.settled("applied", await site.give(Plan(instructions=(shell("y", "true"),))))
     assert site.lines("runs") == ["x"]
+
+
+async def test_a_periodic_instruction_keeps_its_period_while_there_is_no_api_server(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    async with EmbeddedServer() as server, AsyncClient(server.connection()) as client:
+        site = Site(client, server.connection(), tmp_path / "host")
+        await site.prepare()
+        script = f"echo x >> {site.root}/ticks; while ! test -e {gate}; do sleep 0.01; done"
+        await site.give(Plan(periodic_instructions=(PeriodicInstruction("tick", "sh", ("-c", script)),)))
+        running = site.agent()
+        agent = await running.__aenter__()
+        await eventually(lambda: site.lines("ticks"))
+    gate.touch()
+    await eventually(lambda: any("the Secret cannot be written" in line for line in site.said), "the outage to be noticed")
+    for _ in range(2):
+        agent._mailbox.wake()
+        await eventually(lambda: not agent._mailbox._unread, "the agent to look around")
+    await running.__aexit__(None, None, None)
+    assert site.lines("ticks") == ["x"]
+
+
+async def test_a_period_of_probes_that_is_none_is_that_of_probes_without_one(site: Site) -> None:
+    probe = Probe(HTTPGet(f"http://127.0.0.1:{free_port()}/"), failure_threshold=9)
+    await site.edit(plans.wire({plans.PROBE_PERIOD_SECONDS: "-1"}))
+    await site.give(Plan(probes={"down": probe}))
+
+    async def failures() -> int:
+        found = msgspec.json.decode((await site.data()).get(plans.PROBE_STATUSES) or b"{}")
+        return int(found.get("down", {}).get("failureCount", 0))
+
+    async with site.agent() as agent:
+        await eventually(failures, "a first probe")
+        for _ in range(3):
+            agent._mailbox.wake()
+            await eventually(lambda: not agent._mailbox._unread, "the agent to look around")
+        assert await failures() == 1

@@ -9,6 +9,7 @@ import pytest
 from conformance.api import MERGE, Api, Manifest
 from conformance.gauges import CONFIGURATIONS, PLURAL, Asked, gauge
 from conformance.widgets import GROUP
+from support.waiting import eventually_blocking
 
 VALIDATING = f"{CONFIGURATIONS}/validatingwebhookconfigurations"
 DEAR = "!object.spec.text.contains(object.spec.part)"
@@ -74,6 +75,64 @@ def test_conditions_keep_a_mutating_webhook_out_too(api: Api, asked: Asked, gaug
     assert [each["spec"].get("unit") for each in made] == ["mm", None]
 
 
+# What a user may do.
+
+ACCOUNT = "authorizer.serviceAccount('NAMESPACE', 'reader')"
+PODS = f"{ACCOUNT}.group('').resource('pods').namespace('NAMESPACE')"
+SECRETS = f"{ACCOUNT}.group('').resource('secrets').namespace('NAMESPACE')"
+RIGHTS = [
+    ("authorizer.requestResource.check('create').allowed()", True),
+    ("authorizer.path('/metrics').check('get').allowed()", True),
+    (f"{PODS}.check('get').allowed()", True),
+    (f"{PODS}.check('list').allowed()", False),
+    (f"{PODS}.name('a').fieldSelector('a=b').labelSelector('c=d').check('get').allowed()", True),
+    (f"{PODS}.subresource('log').check('get').allowed()", True),
+    (f"{PODS}.subresource('exec').check('get').allowed()", False),
+    (f"{PODS}.namespace('other').check('get').allowed()", False),
+    (f"{SECRETS}.name('one').check('get').allowed()", True),
+    (f"{SECRETS}.name('two').check('get').allowed()", False),
+    (f"{ACCOUNT}.path('/healthz').check('get').allowed()", False),
+    (f"{PODS}.check('get').reason().contains('allowed by RoleBinding')", True),
+    (f"{PODS}.check('list').reason() == '' && !{PODS}.check('list').errored()", True),
+    ("[1].all(authorizer, authorizer == 1)", True),
+    ("authorizer == null || authorizer.requestResource == null", False),
+]
+
+
+@pytest.fixture(scope="module")
+def reader(api: Api, namespace: str) -> str:
+    """A ServiceAccount that may read some things; its namespace."""
+    group, home = "rbac.authorization.k8s.io", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    rules = [
+        {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["one"], "verbs": ["get"]},
+    ]
+    subjects = [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}]
+    api.post(f"{home}/roles", {"metadata": {"name": "reader"}, "rules": rules}).ok()
+    role = {"apiGroup": group, "kind": "Role", "name": "reader"}
+    api.post(f"{home}/rolebindings", {"metadata": {"name": "reader"}, "roleRef": role, "subjects": subjects}).ok()
+    review = {
+        "user": f"system:serviceaccount:{namespace}:reader",
+        "resourceAttributes": {"namespace": namespace, "verb": "get", "resource": "pods"},
+    }
+
+    def known() -> bool:
+        asked = api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": review}).ok()
+        return bool(asked["status"]["allowed"])
+
+    eventually_blocking(known, "the rights are known")
+    return namespace
+
+
+@pytest.mark.parametrize(("expression", "holds"), RIGHTS)
+def test_conditions_ask_what_somebody_may_do(
+    api: Api, asked: Asked, gauges: Callable[..., str], unique: str, reader: str, expression: str, holds: bool
+) -> None:
+    with asked.about(PLURAL, versions=("v1",), matchConditions=conditions(expression.replace("NAMESPACE", reader))) as seen:
+        api.post(gauges("v1"), gauge("v1", unique)).ok()
+    assert len(seen) == holds
+
+
 # What has no value.
 
 
@@ -91,6 +150,11 @@ def failed(expression: str, why: str) -> str:
     return f"expression '{expression}' resulted in error: {why}"
 
 
+def check(account: str) -> str:
+    return f"{account}.path('/x').check('get').allowed()"
+
+
+THRICE = " || ".join(f"authorizer.serviceAccount('a', 'b').path('{path}').check('get').allowed()" for path in ("/x", "/y", "/z"))
 ONE, OTHER = "object.spec.size == 1", "object.spec.other == 1"
 FAILING = [
     Failing((ONE,), {}, failed(ONE, "no such key: size")),
@@ -103,6 +167,23 @@ FAILING = [
     Failing(("object.spec.x - object.spec.x == 1",), {"x": "a"}, failed("object.spec.x - object.spec.x == 1", "no such overload")),
     Failing(("request.options.x == 1",), {}, failed("request.options.x == 1", "no such key: x")),
     Failing(("namespaceObject.metadata.name == 'a'",), {}, failed("namespaceObject.metadata.name == 'a'", "no such key: metadata")),
+    Failing(
+        (check("authorizer.serviceAccount('A', 'b')"),),
+        {},
+        failed(check("authorizer.serviceAccount('A', 'b')"), "Invalid service account namespace"),
+    ),
+    Failing(
+        (check("authorizer.serviceAccount('a', 'B')"),),
+        {},
+        failed(check("authorizer.serviceAccount('a', 'B')"), "Invalid service account name"),
+    ),
+    Failing(
+        ("authorizer.path('').check('get').allowed()",), {}, failed("authorizer.path('').check('get').allowed()", "path must not be empty")
+    ),
+    Failing(
+        ("authorizer.group('') == authorizer.group('')",), {}, failed("authorizer.group('') == authorizer.group('')", "no such overload")
+    ),
+    Failing((THRICE,), {}, failed(THRICE, "operation cancelled: actual cost limit exceeded")),
     Failing((DEAR,), texts(40_000), failed(DEAR, "operation cancelled: actual cost limit exceeded")),
     Failing(
         ("false", *[DEAR] * 4),
@@ -175,6 +256,18 @@ REFUSED: list[tuple[list[Manifest], str]] = [
     (
         conditions("1 == request.userInfo.extra"),
         uncompiled("1 == request.userInfo.extra", 3, "found no matching overload for '_==_' applied to '(int, map(string, list(string)))'"),
+    ),
+    (
+        conditions("authorizer.nothing == 1"),
+        uncompiled("authorizer.nothing == 1", 11, "unexpected failed resolution of 'kubernetes.authorization.Authorizer'"),
+    ),
+    (
+        conditions("authorizer.check('get').allowed()"),
+        uncompiled(
+            "authorizer.check('get').allowed()",
+            17,
+            "found no matching overload for 'check' applied to 'kubernetes.authorization.Authorizer.(string)'",
+        ),
     ),
     (conditions("''.matches('(')"), uncompiled("''.matches('(')", 12, "invalid matches argument")),
     (conditions("'x'"), "[0].expression: Invalid value: \"'x'\": must evaluate to bool but got string"),

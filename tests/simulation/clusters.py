@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from simulation.estate import FIRST, SECOND, SPACE, Estate, condition, virtual_address
+from simulation.watchman import COUNTERS, Watchman
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
@@ -18,8 +19,9 @@ from slipway.api.cluster.kinds import (
     KUBEADM_CONTROL_PLANE,
     MACHINE,
     MACHINE_DEPLOYMENT,
-    MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
+    NODE,
+    SECRET,
     Kind,
 )
 from slipway.kube.aio import PatchType
@@ -29,7 +31,6 @@ from slipway.simulation.workload.cluster import WorkloadCluster
 Manifest = dict[str, Any]
 NAME = "prod"
 PLANE, WORKERS = f"{NAME}-control-plane", f"{NAME}-workers"
-COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 
 
 def manifests(
@@ -38,19 +39,19 @@ def manifests(
     registry = estate.world.registry.address
     group = BAREMETAL_MACHINE_TEMPLATE.group
     labels = {"cluster.x-k8s.io/cluster-name": NAME}
-    template = {"apiGroup": group, "kind": "BaremetalMachineTemplate"}
+    reference = {"apiGroup": group, "kind": "BaremetalMachineTemplate"}
     selector = {**labels, "cluster.x-k8s.io/deployment-name": WORKERS}
     machine = {
         "clusterName": NAME,
         "version": version,
         "bootstrap": {"configRef": {"apiGroup": KUBEADM_CONFIG_TEMPLATE.group, "kind": "KubeadmConfigTemplate", "name": WORKERS}},
-        "infrastructureRef": {**template, "name": WORKERS},
+        "infrastructureRef": {**reference, "name": WORKERS},
     }
     written: list[tuple[Kind, str, Manifest]] = [
         (MACHINE_INVENTORY_POOL, f"{PLANE}-pool", _pool(planes)),
         (MACHINE_INVENTORY_POOL, f"{WORKERS}-pool", _pool(workers)),
-        (BAREMETAL_MACHINE_TEMPLATE, PLANE, _template(f"{PLANE}-pool")),
-        (BAREMETAL_MACHINE_TEMPLATE, WORKERS, _template(f"{WORKERS}-pool")),
+        (BAREMETAL_MACHINE_TEMPLATE, PLANE, template(f"{PLANE}-pool")),
+        (BAREMETAL_MACHINE_TEMPLATE, WORKERS, template(f"{WORKERS}-pool")),
         (KUBEADM_CONFIG_TEMPLATE, WORKERS, {"template": {"spec": {"verbosity": 1}}}),
         (BAREMETAL_CLUSTER, NAME, {"controlPlaneLoadBalancer": {"host": vip, "port": 6443, "type": "Internal", "vrid": 51}}),
         (
@@ -60,7 +61,7 @@ def manifests(
                 "replicas": len(planes),
                 "version": version,
                 "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}},
-                "machineTemplate": {"spec": {"infrastructureRef": {**template, "name": PLANE}}},
+                "machineTemplate": {"spec": {"infrastructureRef": {**reference, "name": PLANE}}},
                 "kubeadmConfigSpec": {"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}},
                 **plane,
             },
@@ -103,22 +104,16 @@ class Bare:
         self.estate, self.hosts = estate, hosts
         names = [estate.name_of(host) for host in hosts]
         self.planes, self.workers = names[:planes], names[planes : planes + workers]
-        self.control_planes = planes
+        self.control_planes, self.replicas = planes, workers
         """How many there are to be: a pool may have more hosts."""
+        self.worker_pool = f"{WORKERS}-pool"
+        self._patch_release = int(FIRST.rpartition(".")[2])
         self.vip = virtual_address()
-        self.wrong: list[str] = []
-        """What was seen that must never be."""
-        self.looks = 0
-        self._watch: asyncio.Task[None] | None = None
+        self.watchman = Watchman(estate)
 
-    async def __aenter__(self) -> Bare:
-        self._watch = asyncio.create_task(self._watch_over())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+    @property
+    def wrong(self) -> list[str]:
+        return self.watchman.wrong
 
     async def make(self, *versions: str, version: str = FIRST, **plane: Any) -> None:
         client = self.estate.client
@@ -129,10 +124,41 @@ class Bare:
     async def patch(self, kind: Kind, name: str, body: Any, type_: PatchType = PatchType.MERGE) -> None:
         await self.estate.client.patch(kind, name, SPACE, body, type=type_)
 
+    async def older_release(self, *, listed: bool = True) -> str:
+        """Another patch release of the first version with an image: older ones, as a worker may not be ahead of its control plane."""
+        self._patch_release -= 1
+        version = f"{FIRST.rpartition('.')[0]}.{self._patch_release}"
+        self.estate.world.registry.push("os", version, version)
+        if listed:
+            await self.list_image(version)
+        return version
+
+    async def list_image(self, version: str) -> None:
+        """Option B of the guide, word for word."""
+        patch = [{"op": "add", "path": f"/data/{version}", "value": f"elsewhere.example.com/os:{version}"}]
+        await self.patch(CONFIG_MAP, "elemental-image-catalog", patch, PatchType.JSON)
+
+    async def roll_workers(self, version: str, **spec: Any) -> None:
+        await self.patch(MACHINE_DEPLOYMENT, WORKERS, {"spec": {"template": {"spec": {"version": version}}, **spec}})
+
+    async def scale_workers(self, replicas: int) -> None:
+        self.replicas = replicas
+        await self.patch(MACHINE_DEPLOYMENT, WORKERS, {"spec": {"replicas": replicas}})
+
+    async def hosts_of(self, control_plane: bool) -> set[str]:
+        """The inventories that machines of a kind are on."""
+        label = "cluster.x-k8s.io/control-plane"
+        found = await self.estate.client.list(BAREMETAL_MACHINE, SPACE)
+        return {each["status"]["machineInventoryRef"]["name"] for each in found if (label in each["metadata"]["labels"]) is control_plane}
+
     @property
     def workload(self) -> WorkloadCluster:
         (cluster,) = self.estate.world.clusters.values()
         return cluster
+
+    @property
+    def nodes(self) -> int:
+        return self.control_planes + self.replicas
 
     async def machines(self) -> list[Manifest]:
         return await self.estate.client.list(MACHINE, SPACE)
@@ -142,7 +168,7 @@ class Bare:
 
         async def there() -> bool:
             # A list of everything a hundred times a second would be most of the work.
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
             found = Counter(
                 (
                     "control-plane" if "cluster.x-k8s.io/control-plane" in machine["metadata"]["labels"] else "worker",
@@ -151,12 +177,48 @@ class Bare:
                 for machine in await self.machines()
                 if condition(machine, "Ready").get("status") == "True" and "deletionTimestamp" not in machine["metadata"]
             )
-            return found == Counter({("control-plane", planes): self.control_planes, ("worker", workers): len(self.workers)})
+            return found == Counter({("control-plane", planes): self.control_planes, ("worker", workers): self.replicas})
 
         try:
             await self.estate.until(there, f"control planes are at {planes} and workers at {workers}", patience)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self.told()}") from None
+
+    async def verify(self, version: str) -> None:
+        """The section *Verification* of the guide, sentence by sentence."""
+        client = self.estate.client
+        machines = await client.list(BAREMETAL_MACHINE, SPACE)
+        assert [machine["status"]["phase"] for machine in machines] == ["Running"] * self.nodes
+        assert {machine["spec"]["version"] for machine in await self.machines()} == {version}
+        nodes = self.workload.client.list(NODE)
+        assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes} == {version}
+        assert len(nodes) == self.nodes
+        for node in nodes:
+            assert any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"]["conditions"])
+        for machine in machines:
+            secret = await client.get(SECRET, machine["status"]["machineInventoryRef"]["name"], SPACE)
+            assert secret["metadata"]["annotations"]["baremetal.alauda.io/plan.type"] == "reprovision"
+
+        await self.rest()
+        # Owners of those in use, and of none else.
+        used = {machine["status"]["machineInventoryRef"]["name"] for machine in machines}
+        assert {name for name, owner in self.watchman.owners.items() if owner} == used
+        assert len(used) == self.nodes
+        etcd = self.workload.etcd
+        assert len(etcd.members) == self.control_planes
+        assert etcd.has_quorum()
+
+    async def rest(self) -> None:
+        """Until nothing moves in the pools."""
+
+        def at_rest(pool: dict[str, object]) -> bool:
+            status = pool.get("status")
+            assert isinstance(status, dict)
+            counted = sum(status.get(key) or 0 for key in COUNTERS)
+            return counted == status["total"] and not status.get("preparing") and not status.get("reprovisioning")
+
+        for pool in (f"{PLANE}-pool", self.worker_pool):
+            await self.estate.when(MACHINE_INVENTORY_POOL, pool, at_rest, f"{pool} is at rest")
 
     async def told(self) -> str:
         """Everything that says why it is not as it should be."""
@@ -177,40 +239,10 @@ class Bare:
                 lines.append(host.machine.tree.file(path).content.decode()[-400:])
         return "\n".join(lines)
 
-    async def _watch_over(self) -> None:
-        while True:
-            await self._look()
-            await asyncio.sleep(0.1)
-
-    async def _look(self) -> None:
-        self.looks += 1
-        client = self.estate.client
-        for pool in await client.list(MACHINE_INVENTORY_POOL, SPACE):
-            status = pool.get("status") or {}
-            counted = sum(status.get(key) or 0 for key in COUNTERS)
-            if status.get("total") is not None and counted != status["total"]:
-                self.wrong.append(f"{pool['metadata']['name']}: {status}")
-        claimed = Counter(
-            ((machine.get("status") or {}).get("machineInventoryRef") or {}).get("name")
-            for machine in await client.list(BAREMETAL_MACHINE, SPACE)
-            # Two may want the same one; it is had by one alone.
-            if condition(machine, "InventoryAllocated").get("status") == "True"
-        )
-        self.wrong += [f"{name} is claimed {count} times" for name, count in claimed.items() if name and count > 1]
-        self.wrong += [f"{vip} is doubled" for vip in self.estate.world.segment.doubled]
-        for cluster in self.estate.world.clusters.values():
-            if len(cluster.etcd.members) > 2 and not cluster.etcd.has_quorum():
-                self.wrong.append("etcd has lost its quorum")
-        if len(self.estate.world.clusters) > 1:
-            self.wrong.append("a second cluster was made")
-
 
 def _pool(names: list[str]) -> Manifest:
     return {"clusterName": NAME, "machineInventories": [{"name": name} for name in names]}
 
 
-def _template(pool: str) -> Manifest:
+def template(pool: str) -> Manifest:
     return {"template": {"spec": {"machineInventoryPoolRef": {"name": pool}, "allocationPolicy": "Ordered"}}}
-
-
-__all__ = ["MACHINE_INVENTORY", "NAME", "PLANE", "WORKERS", "Bare"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 from fleet.world import lean_crd
 from support.ports import free_port
@@ -47,6 +47,7 @@ from slipway.fleet.machines.machine import removal
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
+from slipway.runtime.manager import Manager
 from slipway.runtime.objects import Request, Result
 from slipway.simulation.boot import Life
 from slipway.simulation.world import World
@@ -98,12 +99,8 @@ class Estate:
         for version in (FIRST, SECOND, "v1.36.3"):
             self.world.registry.push("os", version, version)
 
-    async def __aenter__(self) -> Estate:
-        # In the field a cluster that did not answer is left alone for 20 seconds, and so is a Node that is being drained.
-        for module, name in ((clustercache, "_LEFT_ALONE"), (removal, "RETRY")):
-            before = getattr(module, name)
-            self._stack.callback(setattr, module, name, before)
-            setattr(module, name, before * PACE)
+    async def __aenter__(self) -> Self:
+        self._stack.enter_context(in_hosts_time())
         await self._stack.enter_async_context(self.server)
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))
         for name in (SPACE, "home"):
@@ -122,10 +119,7 @@ class Estate:
 
     async def start(self) -> None:
         manager = build(self.server.connection(), self._settings())
-        for controller in manager.controllers:
-            # In the field an object is looked at once a second at most, and waits are in the seconds of real hosts.
-            controller.interval = min(controller.interval, 0.02)
-            _hurry(controller.reconciler)
+        hurried(manager)
         self._stop = asyncio.Event()
         self._manager = asyncio.create_task(manager.run(self._stop))
 
@@ -229,15 +223,33 @@ class Estate:
         await eventually(probe, what, patience)
 
 
+@contextmanager
+def in_hosts_time() -> Iterator[None]:
+    """In the field a cluster that did not answer is left alone for 20 seconds, and so is a Node that is being drained."""
+    with ExitStack() as stack:
+        for module, name in ((clustercache, "_LEFT_ALONE"), (removal, "RETRY")):
+            before = getattr(module, name)
+            stack.callback(setattr, module, name, before)
+            setattr(module, name, before * PACE)
+        yield
+
+
+def hurried(manager: Manager) -> None:
+    """In the field an object is looked at once a second at most, and waits are in the seconds of real hosts."""
+    for controller in manager.controllers:
+        controller.interval = min(controller.interval, 0.02)
+        _hurry(controller.reconciler)
+
+
 def _hurry(reconciler: Any) -> None:
     """Let a reconciler look again in the time of simulated hosts."""
     reconcile = reconciler.reconcile
 
-    async def hurried(request: Request) -> Result:
+    async def look(request: Request) -> Result:
         result: Result = await reconcile(request)
         return Result(result.requeue_after * PACE)
 
-    reconciler.reconcile = hurried
+    reconciler.reconcile = look
 
 
 def condition(found: Manifest, type_: str) -> Manifest:

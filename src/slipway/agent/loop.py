@@ -69,6 +69,8 @@ class Agent:
                 if place is None:
                     anew = True
                     continue
+                self._mailbox = Mailbox()
+                session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending)
             except (OperatorError, OSError) as error:
                 pause = max(pause, _FIRST_PAUSE)
                 self._log(f"{error}; the next attempt is in {pause:.0f}s")
@@ -76,8 +78,6 @@ class Agent:
                 anew = not anew
                 pause = self._rest(pause)
                 continue
-            self._mailbox = Mailbox()
-            session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending)
             try:
                 session.run()
             except (UnauthorizedError, UntrustedError) as error:
@@ -128,6 +128,7 @@ class Session:
         self._image: dict[str, str] | None = None
         self._probed_at = 0.0
         self._plan: tuple[bytes, Plan | None] = (b"", None)
+        self._kept: tuple[bytes, dict[str, periodic.Kept]] = (b"", {})
 
     def run(self) -> None:
         self._watcher.start()
@@ -251,16 +252,19 @@ class Session:
     def _periodic(self, secret: PlanSecret, plan: Plan) -> float | None:
         if not plan.periodic_instructions or decision.interruption(secret):
             return None
-        known = periodic.read(secret.data.get(plans.APPLIED_PERIODIC_OUTPUT, b""))
+        stored = periodic.read(secret.data.get(plans.APPLIED_PERIODIC_OUTPUT, b""))
+        # Where the Secret cannot be written, it does not know of the last run.
+        known = self._kept[1] if self._kept[0] == secret.plan else stored
         kept = periodic.run_due(self._machine, plan, known, self._ending.is_set)
-        if kept != known:
+        self._kept = secret.plan, kept
+        if kept != stored:
             self._tell(lambda _: {plans.APPLIED_PERIODIC_OUTPUT: periodic.pack(kept)})
         return periodic.next_due(plan, kept, self._now())
 
     def _probes(self, secret: PlanSecret, plan: Plan) -> float | None:
         if not plan.probes:
             return None
-        period = float(secret.number(plans.PROBE_PERIOD_SECONDS) or 0) or probes.DEFAULT_PERIOD
+        period = float(max(secret.number(plans.PROBE_PERIOD_SECONDS) or 0, 0)) or probes.DEFAULT_PERIOD
         left = self._probed_at + period - time.monotonic()
         if self._probed_at and left > 0:
             return left

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from slipway.agent.loop import Agent
 from slipway.agent.machine import EXECUTION_FOLDER, OUTPUT_LIMIT, CannotStartError, Finished
+from slipway.agent.plan.runner import ATTEMPT
 from slipway.agent.registration import exchange, settings
-from slipway.simulation.host.faults import PowerLost
+from slipway.simulation.host.faults import AgentKilled, PowerLost
 from slipway.simulation.host.view import SimulatedHost
 from slipway.simulation.shell.process import Process
 
@@ -40,14 +41,27 @@ class AgentMachine:
         environment = {**self.host.environment, **command.environment, EXECUTION_FOLDER: command.folder}
         process = Process([command.program, *command.arguments], environment, folder=command.folder)
         process.err = process.out
+        self._interrupt(command, done=False)
         began = time.thread_time()
         try:
             code = program(process)
         finally:
             machine.cpu_seconds += time.thread_time() - began
+        self._interrupt(command, done=True)
         # The power may have gone while it ran.
         self.host.machine.check_power(machine.boots)
         return Finished(code, bytes(process.out)[-OUTPUT_LIMIT:])
+
+    def _interrupt(self, command: Command, *, done: bool) -> None:
+        """Let happen what is to happen in this instruction of a plan, whose folder has its place in the plan for a name."""
+        due, place = self._machine.faults.interruptions, command.folder.rpartition("/")[2]
+        if ATTEMPT not in command.environment or not due or due[0][1:] != (int(place) + 1, done):
+            return
+        what = due.pop(0).what
+        if what == "power":
+            self._machine.power_off()
+            raise PowerLost
+        raise AgentKilled
 
     def end_leftovers(self, folder: str) -> int:
         # A program of a simulated machine ends with the power, and is never left running.
@@ -79,7 +93,7 @@ class AgentMachine:
 class AgentThread(threading.Thread):
     """One life of the agent: from the boot of its machine to the end of its power, or until it is killed."""
 
-    def __init__(self, machine: Machine, log: Callable[[str], None]) -> None:
+    def __init__(self, machine: Machine, log: Callable[[str], None], killed: Callable[[], object]) -> None:
         threading.stack_size(_STACK)
         super().__init__(name=f"agent-{machine.hardware.name}", daemon=True)
         self._machine = AgentMachine(machine)
@@ -87,6 +101,7 @@ class AgentThread(threading.Thread):
         self._log = log
         self._agent: Agent | None = None
         self._killed = False
+        self._when_killed = killed
 
     def run(self) -> None:
         try:
@@ -95,6 +110,9 @@ class AgentThread(threading.Thread):
                 self._agent.run()
         except PowerLost:
             self._log("the power went")
+        except AgentKilled:
+            self._log("killed")
+            self._when_killed()
 
     def _register(self) -> None:
         exchange.register(self._machine, settings.settings(settings.load(self._machine.host)), log=self._log, tpm=self._tpm)

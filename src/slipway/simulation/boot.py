@@ -118,8 +118,14 @@ class Life:
             return
 
     def _start_agent(self) -> None:
-        self.agent = AgentThread(self.machine, partial(_noted, self.log))
+        again = partial(asyncio.get_running_loop().call_soon_threadsafe, self._agent_killed, self.machine.boots)
+        self.agent = AgentThread(self.machine, partial(_noted, self.log), again)
         self.agent.start()
+
+    def _agent_killed(self, boot: int) -> None:
+        """As systemd does."""
+        if self.machine.powered and self.machine.boots == boot:
+            self._start_agent()
 
     def _end_of_boot(self) -> None:
         if self.agent is not None:

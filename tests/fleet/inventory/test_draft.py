@@ -120,6 +120,18 @@ def test_another_board_is_another_host() -> None:
     assert draft.other_host(known, WHO, {"System Information": {"UUID": "4c4c4544-0042-3510-8051-b7c04f4e4a33"}})
 
 
+def test_a_host_that_registers_again_stays_in_the_pool_and_with_the_machine_that_have_it() -> None:
+    """What a registration says of the provider's annotations is where a host begins."""
+    begins = {"baremetal.alauda.io/pool": "new", "baremetal.alauda.io/allocation-state": "Available", "rack": "7"}
+    given = registration(machine_inventory_annotations=begins)
+    made = draft.create(given, WHO, Said(values=SMBIOS))
+    assert begins.items() <= made["metadata"]["annotations"].items()
+    since = {"baremetal.alauda.io/pool": "workers", "baremetal.alauda.io/allocation-state": "Allocated"}
+    made["metadata"]["annotations"] |= {**since, "rack": "8"}
+    again = draft.update(made, given, WHO, Said(values=SMBIOS))
+    assert {**since, "rack": "7"}.items() <= again["metadata"]["annotations"].items()
+
+
 @pytest.mark.parametrize("template", ["", "node-${Random/Hex/6}", "node-${Random/Int/1000}-${Random/UUID}"])
 def test_what_is_random_in_a_name_follows_from_the_identity(template: str) -> None:
     """Two replicas that name one host at the same time make one inventory of it."""
@@ -130,7 +142,7 @@ def test_what_is_random_in_a_name_follows_from_the_identity(template: str) -> No
     assert draft.name(given, WHO, Said(), attempt=1) != first
 
 
-@pytest.mark.parametrize("name", ["prod-ca", "prod-etcd", "prod-sa", "prod-proxy", "prod-kubeconfig", "tpm-ca", "platform-registry"])
+@pytest.mark.parametrize("name", ["c-ca", "c-etcd", "c-sa", "c-proxy", "c-kubeconfig", "tpm-ca", "all-seed", "platform-registry"])
 def test_a_host_is_not_named_as_a_secret_that_others_trust(name: str) -> None:
     """It could write to it: Cluster API takes a Secret of such a name for the authority of a cluster."""
     values = {"System Information": {"Serial Number": name}}

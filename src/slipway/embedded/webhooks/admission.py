@@ -18,11 +18,12 @@ from slipway.embedded.fieldmanager import patches
 from slipway.embedded.registry.resources import SUBRESOURCES
 from slipway.embedded.storage import selectors
 from slipway.embedded.webhooks.client import WebhookCallError
-from slipway.embedded.webhooks.conditions import Conditions, ConditionsError
+from slipway.embedded.webhooks.conditions import Conditions, ConditionsError, Rights
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.access.authentication import User
+    from slipway.embedded.access.authorization import Authorizer
     from slipway.embedded.call import Call
     from slipway.embedded.registry.resources import Catalog, Resource
     from slipway.embedded.storage.store import Change, Store
@@ -51,8 +52,8 @@ class _Webhook(NamedTuple):
 class Admission:
     """Asks the webhooks of the configurations in the store, in the order of their names.  The server's own writes are not asked about."""
 
-    def __init__(self, store: Store, caller: WebhookCaller, converter: Converter, catalog: Catalog) -> None:
-        self._store, self._caller, self._converter, self._catalog = store, caller, converter, catalog
+    def __init__(self, store: Store, caller: WebhookCaller, converter: Converter, catalog: Catalog, authorizer: Authorizer) -> None:
+        self._store, self._caller, self._converter, self._catalog, self._authorizer = store, caller, converter, catalog, authorizer
         self._webhooks: dict[str, list[_Webhook] | None] = {_MUTATING: None, _VALIDATING: None}
         store.listen(self._forget, *self._webhooks)
 
@@ -127,7 +128,7 @@ class Admission:
     ) -> Manifest | None:
         """The webhook's answer; None where its conditions keep it out, or where it did not come and the webhook may be ignored."""
         review = _review(call, resource, operation, new, old)
-        if webhook.conditions and not _concerned(webhook, call, review["request"]):
+        if webhook.conditions and not _concerned(webhook, call, review["request"], Rights(self._authorizer, call.user)):
             return None
         name, written = webhook.name, webhook.written
         if call.dry_run and written.get("sideEffects") not in ("None", "NoneOnDryRun"):
@@ -188,9 +189,9 @@ class _Write:
         return converted
 
 
-def _concerned(webhook: _Webhook, call: Call, request: Manifest) -> bool:
+def _concerned(webhook: _Webhook, call: Call, request: Manifest, rights: Rights) -> bool:
     try:
-        return webhook.conditions.hold(request)
+        return webhook.conditions.hold(request, rights)
     except ConditionsError as error:
         if webhook.may_fail:
             return False

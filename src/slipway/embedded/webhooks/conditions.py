@@ -1,8 +1,7 @@
 """The conditions of an admission webhook: expressions in CEL that tell which writes it is asked about, as apiserver 1.35 evaluates them.
 
-They read the object, the one before, and the request.  One that is false keeps the webhook out of it, whatever the others say; where
-none is and one has no value, the webhook's failurePolicy decides.  ``authorizer`` is not there for them: who needs it is told so when
-the configuration is written, rather than at every write.
+They read the object, the one before and the request, and may ask what its user may do.  One that is false keeps the webhook out of it,
+whatever the others say; where none is and one has no value, the webhook's failurePolicy decides.
 """
 
 from __future__ import annotations
@@ -10,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery import labels
+from slipway.embedded.access import authentication
+from slipway.embedded.access.authorization import Attributes
 from slipway.embedded.apiextensions.cel import values
+from slipway.embedded.apiextensions.cel.library.authorization import Question, authorizer, resource_check
 from slipway.embedded.apiextensions.cel.program import ExpressionError, Program, compiled
 from slipway.embedded.apiextensions.cel.rules import CALL_LIMIT, OUT_OF_BUDGET
-from slipway.embedded.apiextensions.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of
+from slipway.embedded.apiextensions.cel.types import AUTHORIZER, BOOL, DYN, INT, RESOURCE_CHECK, STRING, TIMESTAMP, Type, list_of, map_of
 from slipway.embedded.apiextensions.cel.values import CostError, EvaluationError
 from slipway.embedded.errors import FieldError
 
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.access.authentication import User
+    from slipway.embedded.access.authorization import Authorizer
 
 BUDGET = 2_500_000
 """What all conditions of a webhook may cost together on one write."""
 MOST = 64
-_NO_AUTHORIZER = "this server does not know the variable authorizer: let the webhook itself decide on rights, or ask for request.userInfo"
 
 
 def _object(name: str) -> Type:
@@ -63,11 +66,37 @@ _FIELDS = {
     _CONDITION.name: {**_strings("status", "type", "message", "reason"), "lastTransitionTime": TIMESTAMP},
 }
 # A namespaceObject can be written, since policies share the environment; for webhooks it is always null.
-_VARIABLES = {"object": DYN, "oldObject": DYN, "namespaceObject": _object("Namespace"), "request": _object("AdmissionRequest")}
+_VARIABLES = {
+    "object": DYN,
+    "oldObject": DYN,
+    "namespaceObject": _object("Namespace"),
+    "request": _object("AdmissionRequest"),
+    "authorizer": AUTHORIZER,
+    "authorizer.requestResource": RESOURCE_CHECK,
+}
 
 
 class ConditionsError(Exception):
     """Conditions that have no value for a write; the text says why."""
+
+
+class Rights(NamedTuple):
+    """What a user may do, as conditions ask for it."""
+
+    authorizer: Authorizer
+    user: User
+
+    def ask(self, question: Question) -> tuple[bool, str]:
+        version = "*" if question.resource else ""
+        verdict = self.authorizer.decide(self.user, Attributes(version=version, **question._asdict()))
+        return verdict.allowed, verdict.why
+
+    def account(self, namespace: str, name: str) -> Rights:
+        # Not as one who has come and proved it: everybody's group is not among its own.
+        account = authentication.service_account(namespace, name)
+        return self._replace(
+            user=account._replace(groups=tuple(group for group in account.groups if group != authentication.AUTHENTICATED))
+        )
 
 
 class _Condition(NamedTuple):
@@ -83,10 +112,7 @@ def _read(expression: str) -> _Condition:
     try:
         program = compiled(expression, _VARIABLES, _FIELDS)
     except ExpressionError as error:
-        text = str(error)
-        return _Condition(
-            expression, None, _NO_AUTHORIZER if "undeclared reference to 'authorizer'" in text else f"compilation failed: {text}"
-        )
+        return _Condition(expression, None, f"compilation failed: {error}")
     except EvaluationError as error:
         return _Condition(expression, None, f"program instantiation failed: {error}", is_ours=True)
     if program.type != BOOL:
@@ -103,11 +129,20 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def hold(self, request: Manifest) -> bool:
+    def hold(self, request: Manifest, rights: Rights) -> bool:
         """Whether a webhook wants to see the write that an AdmissionRequest tells of."""
         variables = {name: values.of_json(request[name]) for name in ("object", "oldObject")}
         shown = {name: value for name, value in request.items() if name not in ("uid", "object", "oldObject") and value != ""}
         variables["request"] = values.of_json(shown)
+        resource = request["resource"]
+        about = Question(
+            group=resource["group"],
+            resource=resource["resource"],
+            subresource=request.get("subResource", ""),
+            namespace=request.get("namespace", ""),
+            name=request["name"],
+        )
+        variables |= {"authorizer": authorizer(rights), "authorizer.requestResource": resource_check(rights, about)}
         outcomes, budget = [], BUDGET
         # All of them are evaluated, and cost, before the first is looked at.
         for condition in self._all:

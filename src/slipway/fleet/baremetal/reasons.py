@@ -246,9 +246,9 @@ REASONS = (
         _PLAN,
         "False",
         OLD_NODE_REMAINS,
-        "A Node of this host is Ready, so the host is not touched.",
+        "A Node of this host is Ready, or is of a Machine that is still there, so the host is not touched.",
         "Goes on when the Node has gone with its last Machine.",
-        "Where it belongs to nobody, delete the Node.",
+        "Delete a Machine that stays though its host is gone; where the Node belongs to nobody, delete the Node.",
     ),
     Reason(
         _BMM,

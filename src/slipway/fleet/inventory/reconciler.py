@@ -89,14 +89,14 @@ class MachineInventoryReconciler:
             return await self._delete(patcher, manifest)
         if finalizers.add(manifest, names.MACHINE_INVENTORY_FINALIZER):
             # By itself, before anything is made that it guards; a host that registers brings it along.
-            await self._save(patcher, manifest)
+            await patcher.save(manifest, self._cache)
             return DONE
         problem = await self._equip(manifest)
         told = None if problem else await self._plan_facts(request)
         if told is not None and told.facts_problem:
             _log.warning("%s: %s", request, told.facts_problem)
         projection.tell(Status(manifest, self._clock()), manifest, told, problem=problem, twins=await hosts.elder_twins(self._cache, found))
-        await self._save(patcher, manifest)
+        await patcher.save(manifest, self._cache)
         return Result(TAKEN_RETRY) if problem else DONE
 
     async def _equip(self, manifest: Manifest) -> str:
@@ -132,13 +132,13 @@ class MachineInventoryReconciler:
             reason, waiting = projection.RESETTING_REASON, await self._reset(manifest)
         if waiting:
             Status(manifest, self._clock()).set(names.READY_CONDITION, FALSE, reason, waiting)
-            await self._save(patcher, manifest)
+            await patcher.save(manifest, self._cache)
             return DONE
         return await self._let_go(patcher, manifest)
 
     async def _let_go(self, patcher: Patcher, manifest: Manifest) -> Result:
         finalizers.remove(manifest, names.MACHINE_INVENTORY_FINALIZER)
-        await self._save(patcher, manifest)
+        await patcher.save(manifest, self._cache)
         return DONE
 
     async def _reset(self, manifest: Manifest) -> str:
@@ -163,11 +163,6 @@ class MachineInventoryReconciler:
         annotations |= dict.fromkeys((names.PLAN_TYPE_ANNOTATION, infrastructure.PLAN_TYPE_ANNOTATION), names.PLAN_RESET)
         await self._client.update(SECRET, {**secret, "metadata": {**secret["metadata"], "annotations": annotations}, "data": data})
         return f"Waiting for the host to be reset. {way_out}"
-
-    async def _save(self, patcher: Patcher, manifest: Manifest) -> None:
-        written = await patcher.patch(manifest)
-        if written["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
-            self._cache.wrote(MACHINE_INVENTORY, written)
 
 
 def _in_use(annotations: Mapping[str, str]) -> str:

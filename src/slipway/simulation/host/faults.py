@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import random
+from typing import Literal, NamedTuple
 
 import msgspec
 
 
 class PowerLost(BaseException):
     """The machine is off, in the middle of whatever it did."""
+
+
+class AgentKilled(BaseException):
+    """The agent is no more, in the middle of whatever it did."""
+
+
+class Interruption(NamedTuple):
+    """What happens to an agent in one of the instructions of a plan, counted from 1."""
+
+    what: Literal["power", "agent"]
+    """What goes: the power of the host, or the agent alone."""
+    instruction: int
+    done: bool = False
+    """When the instruction has done its work, and the agent knows nothing of it yet; else before it does anything."""
 
 
 class Faults(msgspec.Struct):
@@ -26,6 +41,8 @@ class Faults(msgspec.Struct):
     """Programs that end with a code instead of doing anything."""
     power_cut_at: str = ""
     """The program at whose start the power goes, once; ``name:n`` at its n-th start since the boot."""
+    interruptions: list[Interruption] = []
+    """Each happens once, and one after the other."""
     keepalived_hangs: bool = False
     """keepalived does not end when it is told to."""
     upgrade_failures: float = 0.0

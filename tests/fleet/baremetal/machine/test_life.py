@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fleet.baremetal.estate import NS, REGISTRY, USER_DATA, VERSION, VIP, Estate
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, NODE, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, NODE, SECRET
 from slipway.api.elemental import plan as plans
 from slipway.fleet.baremetal.machine import watches
 from slipway.runtime.objects import Request
@@ -162,6 +162,26 @@ async def test_the_host_that_came_back_is_taken_again(metal: Estate) -> None:
     await metal.joins("rack-1", boot_id="boot-2")
     await metal.reconcile("new")
     assert (await metal.status("new"))["phase"] == "Running"
+
+
+async def test_a_host_does_not_become_a_node_again_before_its_last_machine_has_taken_its_node_away(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("old", data=None)
+    await metal.joins("rack-1", ready=False)
+    await metal.patch(NODE, "rack-1", {"metadata": {"annotations": {"cluster.x-k8s.io/machine": "old"}}})
+    await metal.client.delete(BAREMETAL_MACHINE, "old", NS)
+    await metal.machine("new")
+    await metal.reconcile("new")
+    _, reason, message = await metal.condition("new", "PlanApplied")
+    assert (reason, message) == (
+        "OldNodeRemains",
+        "no plan is written yet: the Node rack-1 is of the Machine old, which is still there; waiting for both to go",
+    )
+    assert await metal.plan_type("rack-1") == ""
+
+    await metal.client.delete(MACHINE, "old", NS)
+    await metal.reconcile("new")
+    assert await metal.plan_type("rack-1") == "reprovision", "a Node that was left behind holds up nobody"
 
 
 async def test_a_machine_that_never_got_a_plan_lets_its_host_go_at_once(metal: Estate) -> None:

@@ -139,6 +139,8 @@ class NodeFacts(NamedTuple):
     version: str
     boot_id: str
     ready: bool = False
+    machine: str = ""
+    """The Machine whose Node it is, as Cluster API notes it there."""
 
 
 class Joined(Enum):

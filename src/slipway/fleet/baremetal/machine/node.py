@@ -9,6 +9,7 @@ import msgspec
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import NODE
+from slipway.api.cluster.names import NODE_MACHINE_ANNOTATION
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.hosts import claim
@@ -56,7 +57,8 @@ class _Node(msgspec.Struct):
 def node_facts(found: Object) -> NodeFacts:
     status = found.decode(_Node).status
     ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions)
-    return NodeFacts(found.name, status.node_info.kubelet_version, status.node_info.boot_id, ready)
+    machine = found.metadata.annotations.get(NODE_MACHINE_ANNOTATION, "")
+    return NodeFacts(found.name, status.node_info.kubelet_version, status.node_info.boot_id, ready, machine)
 
 
 class Nodes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_NETWORK_DEVICE
-from slipway.api.cluster.kinds import CONFIG_MAP, SECRET
+from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.baremetal.hosts import claim
@@ -29,6 +29,7 @@ from slipway.kube.aio import PatchType
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.machine.decision import NodeFacts
     from slipway.fleet.baremetal.machine.node import Nodes
     from slipway.fleet.baremetal.machine.run import Run
     from slipway.fleet.baremetal.options import BaremetalOptions
@@ -236,17 +237,21 @@ class Provisioning:
             )
             run.look_again(_SOON)
             return None
-        node = next((each for each in found if each.ready), None)
-        if node is not None:
-            run.tell(
-                names.PLAN_APPLIED_CONDITION,
-                FALSE,
-                OLD_NODE_REMAINS,
-                f"the Node {node.name} of this host is Ready, so no plan is written: waiting for it to go with its last Machine",
-            )
-            run.look_again(_SOON)
-            return None
+        for node in found:
+            if why := await self._remains(run, node):
+                run.tell(names.PLAN_APPLIED_CONDITION, FALSE, OLD_NODE_REMAINS, f"no plan is written yet: the Node {node.name} {why}")
+                run.look_again(_SOON)
+                return None
         return BOOTS.join(sorted({each.boot_id for each in found if each.boot_id}))
+
+    async def _remains(self, run: Run, node: NodeFacts) -> str:
+        """Why a Node of this host is waited for.  A Machine that goes takes its Node with it, by name: the new one, by then."""
+        if node.ready:
+            return "of this host is Ready; waiting for it to go with its last Machine"
+        theirs = node.machine if run.owner is not None and node.machine != run.owner.name else ""
+        if theirs and await self._cache.get(MACHINE, theirs, run.namespace) is not None:
+            return f"is of the Machine {theirs}, which is still there; waiting for both to go"
+        return ""
 
     async def _keep(self, data: _Data) -> None:
         """The data as the host gets it, beside the data as it was made."""

@@ -11,6 +11,7 @@ from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.fleet.baremetal.hosts.claim import Claimant
 from slipway.fleet.baremetal.hosts.host import HostOwner
 from slipway.fleet.baremetal.machine.decision import Observed
+from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.contract import scope as contract
 from slipway.fleet.contract.facts import paused_by, read
 from slipway.fleet.contract.status import Status
@@ -110,8 +111,8 @@ class Run(contract.Scope):
     @property
     def vip(self) -> str:
         """The virtual address of the control plane, where its hosts hold it themselves."""
-        balancer = self.infrastructure.spec.control_plane_load_balancer if self.infrastructure is not None else None
-        return balancer.host if balancer is not None and balancer.type in ("", names.INTERNAL) else ""
+        balancer = vip.internal(self.infrastructure) if self.infrastructure is not None else None
+        return balancer.host if balancer is not None else ""
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -31,10 +31,11 @@ _SERIALS = (("System Information", "UUID"), ("System Information", "Serial Numbe
 _UNFILLED = re.compile(
     r"|not (?:specified|available|settable|applicable|present)|none|n/a|default string|to be filled.*|[0f]+(?:-[0f]+)*|x+|1234.*"
 )
-_GUARDED_PREFIXES = ("elemental.cattle.io/", "baremetal.alauda.io/", "cluster.x-k8s.io/", "slipway.io/", "kubernetes.io/", "k8s.io/")
-# Secrets that are found by their names alone, and trusted: those of clusters, of the makers of TPMs, of the platform's registry.
+_PROVIDER_PREFIX = "baremetal.alauda.io/"
+_GUARDED_PREFIXES = ("elemental.cattle.io/", _PROVIDER_PREFIX, "cluster.x-k8s.io/", "slipway.io/", "kubernetes.io/", "k8s.io/")
+# Secrets that are found by their names: those of clusters, of the makers of TPMs, of SeedImages, of the platform's registry.
 # A host may write to the Secret of its own name, which must not be one of them.
-_TRUSTED_SECRETS = re.compile(r".*-(?:ca|etcd|sa|proxy|apiserver-etcd-client|kubeconfig)|platform-registry")
+_TRUSTED_SECRETS = re.compile(r".*-(?:ca|etcd|sa|proxy|apiserver-etcd-client|kubeconfig|seed)|platform-registry")
 _LONGEST_ANNOTATION = 1024
 _MOST = 64
 
@@ -102,11 +103,17 @@ def update(inventory: Manifest, registration: MachineRegistration, identity: Ide
         **placeholders.fill_labels(registration.spec.machine_inventory_labels, said.values, labels),
         **({names.REGISTRATION_LABEL: origin} if not value_problems(origin) else {}),
     }
+    # Which pool and which machine a host is of may have changed since it registered: that is never begun anew.
+    templates = {
+        key: template
+        for key, template in registration.spec.machine_inventory_annotations.items()
+        if key not in annotations or not key.startswith(_PROVIDER_PREFIX)
+    }
     seen = fingerprint(said.values)
     annotations = {
         **annotations,
         **host_annotations(said.annotations),
-        **placeholders.fill_annotations(registration.spec.machine_inventory_annotations, said.values, annotations),
+        **placeholders.fill_annotations(templates, said.values, annotations),
         names.AUTH_ANNOTATION: _auth(identity, said.annotations),
         **({FINGERPRINT_ANNOTATION: seen} if seen else {}),
     }
