@@ -147,7 +147,7 @@ def _troubles(told: Sequence[Event]) -> str:
     found = [event for event in told if event.event in wanted or (event.event == events.CONDITION and event.lasting)]
     if not any(event.event != events.NOTE for event in found):
         return ""
-    rows = "".join(f"<li><time>{event.at:.1f} s</time> {escape(line(event))}</li>" for event in found if not event.command)
+    rows = "".join(f"<li><time>{event.at:.1f} s</time> {escape(line(event))}</li>" for event in found)
     return f'<section><h2>What went wrong</h2><ol class="log">{rows}</ol></section>'
 
 

@@ -48,13 +48,12 @@ def main(options: Options, form: str, *, verbosity: int = 0) -> int:
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     record = Record(options, _view(options, form))
-    if form == "json":
-        record.tell(Event(events.REPORT, text=str(report)))
+    record.tell(Event(events.REPORT, text=str(report)))
     try:
         ok = asyncio.run(_heard(demonstrate(options, record, report)))
     finally:
         record.end()
-    if form != "json":
+    if form != "json" and not options.keep:
         sys.stdout.write(f"The report is in {report}\n")
     return 0 if ok else 1
 
@@ -66,8 +65,7 @@ async def demonstrate(options: Options, record: Record, report: Path) -> bool:
         try:
             async with Story(options, record, Path(folder), faults.made(options)) as story:
                 if options.keep:
-                    text = f"export KUBECONFIG={story.kubeconfig}   # all of it stays up until Ctrl-C"
-                    record.tell(Event(events.NOTE, text=text, command=f"export KUBECONFIG={story.kubeconfig}"))
+                    record.tell(Event(events.KEPT, command=f"export KUBECONFIG={story.kubeconfig}"))
                 ok = await story.run()
                 _write(report, page(options, record.events))
                 if options.keep:
@@ -109,7 +107,7 @@ def _view(options: Options, form: str) -> View:
         return LiveView(options)
     from slipway.demo.views.plain import PlainLines
 
-    return PlainLines(sys.stdout)
+    return PlainLines(sys.stdout, keep=options.keep)
 
 
 async def _heard(work: Coroutine[None, None, bool]) -> bool:

@@ -14,7 +14,7 @@ from rich.text import Text
 from slipway.demo import events
 from slipway.demo.board import Board
 from slipway.demo.record import Progress
-from slipway.demo.views.plain import line
+from slipway.demo.views.plain import kept, line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,6 +57,7 @@ class LiveView:
         self._options = options
         self._console = console or Console(highlight=False)
         self._board, self._progress = Board(), Progress(options)
+        self._report = ""
         self._began, self._drawn = time.monotonic(), 0.0
         self._live = Live(console=self._console, auto_refresh=False)
         self._live.start()
@@ -64,8 +65,13 @@ class LiveView:
     def show(self, event: Event) -> None:
         self._board.apply(event)
         self._progress.count(event)
-        if event.event == events.NOTE and event.command:
-            self._live.console.print(event.text, soft_wrap=True)
+        if event.event == events.KEPT:
+            self._live.console.print(event.command, soft_wrap=True)
+        elif event.event == events.REPORT:
+            self._report = event.text
+        elif event.event == events.VERIFIED and self._options.keep:
+            self._live.console.print(_verification(self._board))
+            self._live.console.print(kept(self._report), soft_wrap=True)
         self.tick()
 
     def tick(self) -> None:
@@ -78,7 +84,7 @@ class LiveView:
     def end(self) -> None:
         self._live.update(self.picture(time.monotonic() - self._began), refresh=True)
         self._live.stop()
-        if self._board.checks:
+        if self._board.checks and not self._options.keep:
             self._console.print(_verification(self._board))
 
     def picture(self, elapsed: float) -> RenderableType:
@@ -102,11 +108,7 @@ class LiveView:
 
     def _log(self, number: int) -> list[RenderableType]:
         told = [(event, line(event)) for event in self._board.told[-5 * number :]]
-        shown = [
-            Text(f"{event.at:6.1f}  {text}", _style(event), no_wrap=True, overflow="ellipsis")
-            for event, text in told
-            if text and not (event.event == events.NOTE and event.command)
-        ]
+        shown = [Text(f"{event.at:6.1f}  {text}", _style(event), no_wrap=True, overflow="ellipsis") for event, text in told if text]
         return list(shown[-number:])
 
 

@@ -13,15 +13,24 @@ if TYPE_CHECKING:
 
 
 class PlainLines:
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    """``keep``: the run stays up, and what is told in the end elsewhere is told while it does."""
+
+    def __init__(self, out: TextIO, *, keep: bool = False) -> None:
+        self._out, self._keep = out, keep
+        self._report = ""
 
     def show(self, event: Event) -> None:
         text = line(event)
-        if text:
+        if event.event == events.KEPT:
+            self._out.write(f"{event.command}\n")
+        elif event.event == events.REPORT:
+            self._report = event.text
+        elif text:
             self._out.write(f"{event.at:6.1f}s  {text}\n")
         if event.checks:
             self._out.write("\n" + table(event.checks) + "\n")
+            if self._keep:
+                self._out.write(kept(self._report))
         self._out.flush()
 
     def tick(self) -> None:
@@ -47,7 +56,7 @@ def _said(event: Event) -> str:
         return f"{event.host:<10} {event.text}"
     if event.event == events.MACHINE_EVENT:
         return f"{'':<10} Machine {event.name} {event.text}"
-    if event.event == events.PLAN or (event.event == events.CONDITION and not event.lasting):
+    if event.event in (events.PLAN, events.KEPT, events.REPORT) or (event.event == events.CONDITION and not event.lasting):
         return ""
     if event.event == events.CONDITION:
         return f"{'! ' if event.lasting else '. '}{event.kind} {event.name}: {event.condition}: {event.reason}: {event.text}" + (
@@ -56,6 +65,11 @@ def _said(event: Event) -> str:
     if event.event == events.VERIFIED:
         return "── verified: every check holds" if event.ok else "── verified: not every check holds"
     return {events.FAULT: "# ", events.REFUSED: "✗ ", events.NOTE: "# ", events.PROBLEM: "! "}.get(event.event, "") + event.text
+
+
+def kept(report: str) -> str:
+    """What is said when all is done and stays up."""
+    return f"The report is in {report}\nAll of it stays up until Ctrl-C.\n"
 
 
 def table(checks: tuple[Check, ...]) -> str:
