@@ -32,6 +32,7 @@ class Recording:
 
     name = "recording"
     rules: Sequence[Rule] = ()
+    interval = 0.0
 
     def __init__(self, *watches: Watch, work: Callable[[Request], Awaitable[Result]] | None = None) -> None:
         self.watches: Sequence[Watch] = watches or (Watch(CONFIG_MAP),)
@@ -190,6 +191,17 @@ async def test_a_result_may_ask_to_look_again_later(client: AsyncClient) -> None
         await client.create(CONFIG_MAP, manifest("a"))
         await eventually(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
         assert run.metric("controller_runtime_reconcile_total", result="requeue_after") == 2
+
+
+async def test_waits_are_as_short_as_the_pace_says(client: AsyncClient) -> None:
+    async def work(request: Request) -> Result:
+        return Result(requeue_after=3600) if len(reconciler.asked) < 2 else DONE
+
+    reconciler = Recording(work=work)
+    reconciler.interval = 3600.0
+    async with running(client, reconciler, pace=1e-6) as run:
+        await client.create(CONFIG_MAP, manifest("a"))
+        await eventually(lambda: run.metric("controller_runtime_reconcile_total", result="success") == 1)
 
 
 async def test_workers_work_at_once_but_never_two_on_one_object(client: AsyncClient) -> None:

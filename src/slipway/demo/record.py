@@ -57,6 +57,11 @@ class Record:
     def now(self) -> float:
         return time.monotonic() - self._began
 
+    @property
+    def quiet(self) -> float:
+        """For how long nothing has been told."""
+        return self.now - (self.events[-1].at if self.events else 0.0)
+
     def tell(self, event: Event) -> None:
         stamped = msgspec.structs.replace(event, at=round(self.now, 3))
         self.events.append(stamped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import (
@@ -38,11 +39,12 @@ WATCHED = (
     MACHINE_DEPLOYMENT,
     MACHINE,
 )
-Observer = "Callable[[Kind, Manifest | None, Manifest | None], None]"
+# Seconds until a look at what no watch tells.
+_LOOK = 1.0
 
 
 class StalledError(Exception):
-    """Nothing has changed for longer than anything takes."""
+    """Nothing has happened for longer than anything takes."""
 
 
 class Scene:
@@ -71,22 +73,16 @@ class Scene:
     def get(self, kind: Kind, name: str) -> Manifest | None:
         return self._objects[kind].get(name)
 
-    async def until(self, holds: Callable[[], bool], patience: float) -> None:
-        """Wait until something holds; a StalledError if nothing at all has changed for ``patience`` seconds before it does."""
+    async def until(self, holds: Callable[[], bool], quiet: Callable[[], float], patience: float) -> None:
+        """Wait until something holds.  ``quiet`` says for how long nothing has happened: more than ``patience`` is a StalledError."""
         while not holds():
             self._changed.clear()
             self.check()
-            try:
-                async with asyncio.timeout(patience):
+            if quiet() > patience:
+                raise StalledError
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(patience, _LOOK)):
                     await self._changed.wait()
-            except TimeoutError:
-                self.check()
-                if holds():
-                    return
-                raise StalledError from None
-
-    def wake(self) -> None:
-        self._changed.set()
 
     def _seen(self, kind: Kind, old: Object | None, new: Object | None) -> None:
         name = (new or old).name  # type: ignore[union-attr]

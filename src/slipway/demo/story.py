@@ -27,6 +27,9 @@ from slipway.demo.events import Event, condition
 from slipway.demo.options import CLUSTER, NAMESPACE, PLANE, WORKERS
 from slipway.demo.plane import ManagementPlane, free_port
 from slipway.demo.scene import Scene, StalledError
+from slipway.fleet import registry
+from slipway.fleet.baremetal.rollouts import preflight
+from slipway.fleet.baremetal.rollouts.survey import survey
 from slipway.fleet.clustercache import connection_from, secret_name
 from slipway.fleet.inventory.options import SECRET as REGISTRATION_SECRET
 from slipway.fleet.manifests import NAMESPACE as HOME
@@ -45,8 +48,9 @@ if TYPE_CHECKING:
     from slipway.demo.record import Record
     from slipway.simulation.boot import Life
 
-# Nothing in a run is without any change for so long, on a busy machine either.
-_PATIENCE = 60.0
+# Nothing in a run is without an event for so long on a busy machine, and for so long in the time of the hosts.
+_PATIENCE, _HOST_PATIENCE = 60.0, 1800.0
+_AT_REST = 10.0
 # A manager that looks again more often than this has no time for anything else.
 _LEAST_PACE = 0.02
 _CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
@@ -135,6 +139,7 @@ class Story:
 
     async def _upgrade(self) -> None:
         options, at = self.options, self.options.start
+        await self._preflight()
         if self._fault is not None:
             self.record.tell(Event(events.FAULT, name=options.fault, text=f"{options.fault}: {self._fault.text}"))
             await self._fault.prepare(self)
@@ -155,6 +160,16 @@ class Story:
                 trouble.cancel()
                 await asyncio.gather(trouble, return_exceptions=True)
 
+    async def _preflight(self) -> None:
+        """What `slipway fleet preflight` says."""
+        found = preflight.rows(await survey(self.client, NAMESPACE, CLUSTER, registry.leases(), ""), self.options.steps[0])
+        number = Counter(row.status for row in found)
+        told = ", ".join(f"{count} {status}" for status, count in sorted(number.items()))
+        self.note(f"slipway fleet preflight {CLUSTER} -n {NAMESPACE} --to {self.options.steps[0]}: {told}")
+        for row in found:
+            if row.status == preflight.FAILED:
+                self.note(f"preflight: {row.check}: {row.message}")
+
     async def upgrade_control_plane(self, version: str) -> None:
         """The guide's one edit: the version, and the tags of components that are pinned."""
         await self.patch(KUBEADM_CONTROL_PLANE, PLANE, manifests.control_plane_edit(version))
@@ -165,10 +180,13 @@ class Story:
     async def _verify(self, before: frozenset[str]) -> bool:
         options = self.options
         expected = verification.Expected(options.final, options.control_planes, options.workers, before)
-        patience = _PATIENCE / 10
         # What is not at rest is told below, as a check that does not hold.
         with suppress(StalledError):
-            await self.scene.until(lambda: all(verification.at_rest(pool) for pool in self.scene.all(MACHINE_INVENTORY_POOL)), patience)
+            await self.scene.until(
+                lambda: all(verification.at_rest(pool) for pool in self.scene.all(MACHINE_INVENTORY_POOL)),
+                lambda: self.record.quiet,
+                _AT_REST,
+            )
         found = verification.checks(await self._found(), expected)
         ok = all(check.ok for check in found)
         self.record.tell(Event(events.VERIFIED, ok=ok, checks=tuple(found)))
@@ -204,7 +222,7 @@ class Story:
                 trouble.result()
             return holds()
 
-        await self.scene.until(check, _PATIENCE)
+        await self.scene.until(check, lambda: self.record.quiet, self._patience)
 
     def _observe(self, kind: Kind, before: Manifest | None, after: Manifest | None) -> None:
         if kind == MACHINE_INVENTORY_POOL and after is not None:
@@ -245,6 +263,10 @@ class Story:
     def _touched(self) -> list[str]:
         machines = [host.machine for host in self.hosts]
         return [machine.hardware.name for machine in machines if machine.hardware.name not in self._pooled and machine.boots != 1]
+
+    @property
+    def _patience(self) -> float:
+        return _PATIENCE + _HOST_PATIENCE * self.options.pace
 
     # What is done and told.
 
@@ -306,7 +328,7 @@ class Story:
         kinds = (MACHINE_INVENTORY_POOL, BAREMETAL_MACHINE)
         found = events.waits((kind, manifest) for kind in kinds for manifest in self.scene.all(kind))
         why = "; ".join(f"{each.kind} {each.name}: {each.condition}/{each.reason}: {each.text} → {each.to_do}" for each in found)
-        self.record.tell(Event(events.PROBLEM, text=f"Nothing has changed for {_PATIENCE:g} s. {why}"))
+        self.record.tell(Event(events.PROBLEM, text=f"Nothing has happened for {self._patience:.0f} s. {why}"))
 
 
 def _is_ready(manifest: Manifest) -> bool:
