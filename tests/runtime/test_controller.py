@@ -331,7 +331,7 @@ async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(cl
         return DONE
 
     reconciler = Recording(work=note)
-    reconciler.interval = 0.2  # type: ignore[attr-defined]
+    reconciler.interval = 0.2
     await client.create(CONFIG_MAP, manifest("busy"))
     async with running(client, reconciler) as run:
         await eventually(lambda: reconciler.asked)
