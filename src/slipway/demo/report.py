@@ -145,9 +145,10 @@ def _troubles(told: Sequence[Event]) -> str:
     """What went wrong, and what mended it."""
     wanted = (events.FAULT, events.REFUSED, events.PROBLEM, events.NOTE)
     found = [event for event in told if event.event in wanted or (event.event == events.CONDITION and event.lasting)]
-    if not any(event.event != events.NOTE for event in found):
+    first = next((position for position, event in enumerate(found) if event.event != events.NOTE), None)
+    if first is None:
         return ""
-    rows = "".join(f"<li><time>{event.at:.1f} s</time> {escape(line(event))}</li>" for event in found)
+    rows = "".join(f"<li><time>{event.at:.1f} s</time> {escape(line(event))}</li>" for event in found[first:])
     return f'<section><h2>What went wrong</h2><ol class="log">{rows}</ol></section>'
 
 
