@@ -49,6 +49,15 @@ def test_an_interrupted_run_ends_at_once_and_leaves_nothing(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_that_nobody_reads_any_more_ends(tmp_path: Path) -> None:
+    process = start(tmp_path, *SMALL)
+    assert process.stdout is not None
+    assert "start" in process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=30) == 141
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_report_that_cannot_be_written_is_told_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="the report cannot be written to"):
         main(Options(report=str(tmp_path / "none" / "report.html")), "text")

@@ -70,6 +70,7 @@ class Story:
         self.vip = f"127.{random.randint(64, 126)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
         self._stack = AsyncExitStack()
         self._pooled: set[str] = set()
+        self._unread: OSError | None = None
 
     @property
     def kubeconfig(self) -> Path:
@@ -87,7 +88,7 @@ class Story:
         self.kubeconfig.chmod(0o600)
         watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection()))
         self.scene = Scene(watching, self._observe)
-        self.scene.check = self.plane.check
+        self.scene.check = self._check
         self._stack.push_async_callback(self.scene.close)
         self.scene.start()
         await self._stack.enter_async_context(self.world)
@@ -227,8 +228,17 @@ class Story:
     def _observe(self, kind: Kind, before: Manifest | None, after: Manifest | None) -> None:
         if kind == MACHINE_INVENTORY_POOL and after is not None:
             self._pooled |= {str(member.get("name")) for member in after["spec"].get("machineInventories") or ()}
-        for event in events.changes(kind, before, after, self._version_of):
-            self.record.tell(event)
+        try:
+            for event in events.changes(kind, before, after, self._version_of):
+                self.record.tell(event)
+        except OSError as error:
+            # Nobody reads what is shown any more: who waits is to know, and not the watch that called.
+            self._unread = error
+
+    def _check(self) -> None:
+        if self._unread is not None:
+            raise self._unread
+        self.plane.check()
 
     def _version_of(self, machine: str) -> str:
         found = self.scene.get(MACHINE, machine)
