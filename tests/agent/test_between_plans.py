@@ -96,11 +96,25 @@ def test_a_host_whose_kubelet_would_start_is_not_clean(tmp_path: Path) -> None:
     assert not hostfacts.is_clean(host)
 
 
-def test_free_bytes_alone_are_no_news_until_the_facts_are_old() -> None:
-    before = msgspec.json.encode({"bootId": "a", "image": {}, "clean": True, "freeBytes": {"/": 1}})
-    facts: dict[str, Any] = {"bootId": "a", "image": {}, "clean": True, "freeBytes": {"/": 2}}
-    assert not hostfacts.is_news(before, facts, 1.0)
-    assert hostfacts.is_news(before, facts, hostfacts.PERIOD)
+def test_a_host_whose_tasks_are_no_folder_is_not_known_to_be_clean(tmp_path: Path) -> None:
+    host = RealHost(str(tmp_path), {})
+    host.write("/etc/systemd/system/kubelet.service", b"")
+    host.write("/run/containerd/io.containerd.runtime.v2.task/lock", b"")
+    assert not hostfacts.is_clean(host)
+
+
+@pytest.mark.parametrize("address", ["a..b", "[::1", "x" * 300, "a b", "host:port"])
+def test_a_registry_whose_address_is_none_is_told(tmp_path: Path, address: str) -> None:
+    reachable, message = hostfacts.reach(RealMachine(RealHost(str(tmp_path), {})), address)
+    assert (reachable, address in message) == (False, True)
+
+
+def test_little_free_bytes_alone_are_no_news_until_the_facts_are_old() -> None:
+    before = msgspec.json.encode({"bootId": "a", "image": {}, "clean": True, "freeBytes": {"/": 1000}})
+    facts: dict[str, Any] = {"bootId": "a", "image": {}, "clean": True, "freeBytes": {"/": 1001}}
+    assert not hostfacts.is_news(before, facts, hostfacts.PERIOD)
+    assert hostfacts.is_news(before, facts, hostfacts.RENEWAL)
+    assert hostfacts.is_news(before, {**facts, "freeBytes": {"/": 800}}, 1.0)
     assert hostfacts.is_news(before, {**facts, "clean": False}, 1.0)
 
 

@@ -14,13 +14,15 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from conformance import gauges as metered
 from conformance.api import Api
-from conformance.widgets import Widgets
+from conformance.gauges import Asked, Webhooks
+from conformance.widgets import GROUP, Widgets
 
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.connection import Connection, from_kubeconfig
@@ -113,3 +115,23 @@ def widgets(api: Api) -> Iterator[Widgets]:
 def unique() -> str:
     """A name that no other test has."""
     return f"t-{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture(scope="module")
+def webhooks(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
+    """A server of webhooks, and a kind in two versions that it converts."""
+    with metered.serving(api, tmp_path_factory.mktemp("webhooks")) as made:
+        yield made
+
+
+@pytest.fixture
+def asked(api: Api, webhooks: Webhooks, namespace: str) -> Asked:
+    return Asked(api, webhooks, namespace)
+
+
+@pytest.fixture
+def gauges(namespace: str) -> Callable[..., str]:
+    def path(version: str, name: str = "", subresource: str = "") -> str:
+        return "/".join(filter(None, (f"/apis/{GROUP}/{version}/namespaces/{namespace}/{metered.PLURAL}", name, subresource)))
+
+    return path

@@ -67,14 +67,22 @@ class Baremetal:
         for version in versions:
             self.lab.run("registry", "push", f"{manifests.REPOSITORY}:{manifests.tag(version)}", "--image", version)
 
-    def start_manager(self) -> None:
-        """Our controllers, all of them, on this machine: the API server calls their webhooks, hosts their registration."""
+    def start_upstream(self) -> None:
+        """Upstream's core and control-plane managers, with their webhooks."""
+        self.plane.install_crds(bootstrap="ours")
+        for name in ("core", "control-plane"):
+            self.plane.start_upstream(name).await_health()
+            self.plane.install_conversion(name)
+            self.plane.install_webhooks(name)
+
+    def start_manager(self, controllers: str = "all") -> None:
+        """Our controllers on this machine: the API server calls their webhooks, hosts their registration."""
         hooks, registration = free_port(), free_port()
         where = f"https://{self.prefix}.1:{registration}"
         installed = subprocess.run(
             [
                 *(sys.executable, "-m", "slipway", "manager", "install", f"--kubeconfig={self.plane.kubeconfig}"),
-                *("--controllers=all", f"--webhook-url=https://127.0.0.1:{hooks}"),
+                *(f"--controllers={controllers}", f"--webhook-url=https://127.0.0.1:{hooks}"),
             ],
             capture_output=True,
             text=True,
@@ -82,7 +90,7 @@ class Baremetal:
         )
         assert installed.returncode == 0, installed.stderr
         self._flags = (
-            *("--controllers=all", f"--webhook-port={hooks}", f"--registration-url={where}"),
+            *(f"--controllers={controllers}", f"--webhook-port={hooks}", f"--registration-url={where}"),
             f"--registration-bind-address={self.prefix}.1:{registration}",
         )
         self.plane.start_slipway(*self._flags).await_health()
@@ -286,22 +294,24 @@ class Watchman:
     def _watch(self) -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        away: float | None = None
+        # An outage lasts from the last answer before it to the first one after it.
+        answered, counted = time.monotonic(), 0
         while not self._stop.wait(0.25):
             self.asked += 1
             try:
                 with urllib.request.urlopen(self._url, context=context, timeout=2) as answer:
-                    answered = answer.status == 200
+                    good = answer.status == 200
             except OSError:
-                answered = False
+                good = False
             now = time.monotonic()
-            if answered:
-                self.total += now - away if away is not None else 0.0
-                away = None
+            if not good:
+                self.failed += 1
+                self.longest = max(self.longest, now - answered)
                 continue
-            self.failed += 1
-            away = now if away is None else away
-            self.longest = max(self.longest, now - away)
+            if self.failed > counted:
+                self.total += now - answered
+                self.longest = max(self.longest, now - answered)
+            answered, counted = now, self.failed
 
     def end(self) -> None:
         self._stop.set()
@@ -361,8 +371,11 @@ class Sniffer:
 
 
 @contextmanager
-def baremetal(folder: Path, name: str, shape: Shape, *versions: str) -> Iterator[Baremetal]:
-    """A fleet whose hosts have registered and wait in their pools; the first version is what they boot."""
+def baremetal(folder: Path, name: str, shape: Shape, *versions: str, upstream: bool = False) -> Iterator[Baremetal]:
+    """A fleet whose hosts have registered and wait in their pools; the first version is what they boot.
+
+    ``upstream``: machines and control planes are those of upstream's managers, and ours are beside them.
+    """
     lab = LabCommands(f"{name}-{os.getpid() % 10000}")
     try:
         for version in versions:
@@ -372,7 +385,9 @@ def baremetal(folder: Path, name: str, shape: Shape, *versions: str) -> Iterator
         with plane(folder, gateway) as management:
             fleet = Baremetal(lab, management, network, shape)
             fleet.serve_images(*versions)
-            fleet.start_manager()
+            if upstream:
+                fleet.start_upstream()
+            fleet.start_manager("bootstrap,inventory,baremetal" if upstream else "all")
             management.apply(manifests.catalog(fleet.registry, versions[0]))
             fleet.register_hosts(versions[0])
             fleet.make_pools()

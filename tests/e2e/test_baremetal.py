@@ -101,6 +101,19 @@ def test_a_cluster_of_five_is_upgraded_with_no_spare_host_and_with_some(tmp_path
         roll(fleet, NEW, NEWEST)
 
 
+def test_upstreams_core_and_control_plane_managers_roll_machines_of_pools(tmp_path: Path) -> None:
+    with baremetal(tmp_path, "keel-up", Shape(1, 1, 2, 1), OLD, NEW, upstream=True) as fleet:
+        fleet.add_to_catalog(NEW)
+        fleet.make_cluster(NEW, OLD)
+        fleet.wait_for_cluster(NEW, OLD)
+        before = fleet.in_use()
+        fleet.upgrade_workers(NEW)
+        fleet.wait_for_cluster(NEW, NEW)
+        assert set(before.values()) == set(fleet.in_use().values())
+        assert len(before.keys() - fleet.in_use().keys()) == 1
+        assert len(fleet.holders()) == 1
+
+
 def roll(fleet: Baremetal, old: str, new: str) -> None:
     """The guide's upgrade: the catalog, the control plane, the workers, and its verification."""
     before = set(fleet.in_use())

@@ -175,6 +175,19 @@ class Plane:
                 webhook["clientConfig"] = {"url": f"https://127.0.0.1:{self.webhook_ports[name]}{path}", "caBundle": authority}
         self.apply(*configurations)
 
+    def install_conversion(self, name: str) -> None:
+        """Have the API server ask a manager of upstream that runs for the other versions of its kinds."""
+        source = gobuild.module_source(gobuild.CLUSTER_API, CLUSTER_API) / _SOURCES[name] / "config/crd/bases"
+        authority = base64.b64encode((self.folder / f"{name}-webhook" / "ca.crt").read_bytes()).decode()
+        client = {"url": f"https://127.0.0.1:{self.webhook_ports[name]}/convert", "caBundle": authority}
+        patch = json.dumps(
+            {"spec": {"conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}}}
+        )
+        for path in sorted(source.glob("*.yaml")):
+            crd = yaml.safe_load(path.read_text())
+            if len([version for version in crd["spec"]["versions"] if version["served"]]) > 1:
+                self.kubectl("patch", "crd", crd["metadata"]["name"], "--type=merge", "-p", patch)
+
     def kubeconfig_of(self, account: str, namespace: str) -> Path:
         """A kubeconfig with the rights of a ServiceAccount alone."""
         token = self.kubectl("-n", namespace, "create", "token", account, "--duration=2h").strip()

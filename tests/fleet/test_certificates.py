@@ -131,3 +131,14 @@ def test_hashes_are_those_of_every_certificates_public_key() -> None:
 def test_a_ca_that_is_none_is_an_error() -> None:
     with pytest.raises(CertificatesError, match="unable to parse ca certificate"):
         clustercerts.ca_hashes(b"nonsense")
+
+
+def test_the_secret_of_a_host_is_never_the_authority_of_a_cluster() -> None:
+    """A host writes to the Secret of its name."""
+    secret = {
+        "metadata": {"name": "c-ca", "namespace": "ns"},
+        "type": "elemental.cattle.io/plan",
+        "data": {"tls.crt": "eA==", "tls.key": "eA=="},
+    }
+    with pytest.raises(clustercerts.CertificatesError, match="the Secret ns/c-ca is a host's own"):
+        clustercerts.pair_from(secret)

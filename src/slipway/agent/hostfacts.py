@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from slipway.host.interface import Host
 
 PERIOD = 300.0
+"""Seconds between two looks."""
+RENEWAL = 3600.0
+"""Seconds after which facts are told again though they are the same: each time the whole Secret is written, and there may be many hosts."""
+_NEWS = 0.1
+"""The part by which free space must have changed."""
 _FOLDERS = ("/", "/var", "/var/lib/containerd", "/.snapshots")
 _TIMEOUT = 5.0
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
@@ -40,14 +45,22 @@ def gather(machine: Machine, registry: str, booted: dict[str, str]) -> dict[str,
 
 
 def is_news(before: bytes, facts: dict[str, Any], age: float) -> bool:
-    """Whether facts are worth a write: when something changed that is more than some bytes of free space, or the old ones are old."""
+    """Whether facts are worth a write: when something changed that is more than some bytes of free space, or the told ones are old."""
     try:
         known = msgspec.json.decode(before or b"{}")
     except msgspec.DecodeError:
         return True
-    if not isinstance(known, dict) or age >= PERIOD:
+    if not isinstance(known, dict) or age >= RENEWAL:
         return True
-    return any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "registry"))
+    if any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "registry")):
+        return True
+    return _has_changed(known.get("freeBytes"), facts["freeBytes"])
+
+
+def _has_changed(before: object, now: dict[str, int]) -> bool:
+    if not isinstance(before, dict) or before.keys() != now.keys():
+        return True
+    return any(not isinstance(was := before[path], int) or abs(free - was) > was * _NEWS for path, free in now.items())
 
 
 def registry_of(facts: bytes) -> str:
@@ -91,8 +104,12 @@ def os_release(host: Host) -> dict[str, str]:
 
 def is_clean(host: Host) -> bool:
     """Whether nothing of a cluster runs or would run after a boot: the kubelet is masked, and containerd has no container."""
-    masked = any(_is_mask(host, path) for path in _KUBELET_MASKS)
-    running = any(host.list_dir(f"{_CONTAINERS}/{namespace}") for namespace in host.list_dir(_CONTAINERS))
+    try:
+        masked = any(_is_mask(host, path) for path in _KUBELET_MASKS)
+        running = any(host.list_dir(f"{_CONTAINERS}/{namespace}") for namespace in host.list_dir(_CONTAINERS))
+    except OSError:
+        # It went away while it was looked at, or is something else than expected: the next look may know.
+        return False
     return masked and not running
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -56,37 +58,39 @@ class Agent:
             log(f"{ended} processes of a plan that a former agent left running were ended")
 
     def run(self) -> None:
-        pause, registered = _FIRST_PAUSE, float("-inf")
+        pause = 0.0
         anew = False
         while not self._ending.is_set():
+            began = time.monotonic()
             try:
                 if anew:
                     self._register()
-                    registered = time.monotonic()
                 place = connection.load(self._machine.host)
                 if place is None:
                     anew = True
                     continue
-            except OperatorError as error:
-                self._log(f"{error.message}; the next attempt is in {pause:.0f}s")
+                self._mailbox = Mailbox()
+                session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending)
+            except (OperatorError, OSError) as error:
+                pause = max(pause, _FIRST_PAUSE)
+                self._log(f"{error}; the next attempt is in {pause:.0f}s")
                 # Where there is a connection it is tried once more, in turn with the registration: the server may have erred.
                 anew = not anew
-                self._ending.wait(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause = self._rest(pause)
                 continue
             try:
-                self._mailbox = Mailbox()
-                Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending).run()
+                session.run()
             except (UnauthorizedError, UntrustedError) as error:
                 self._log(f"the API server does not take this host's credentials any more, which registers anew: {error.message}")
                 anew = True
-                if time.monotonic() - registered < _LONGEST_PAUSE:
-                    # Credentials that were just made are refused: whatever is wrong takes longer.
-                    self._ending.wait(pause)
-                    pause = min(pause * 2, _LONGEST_PAUSE)
-                else:
-                    pause = _FIRST_PAUSE
-            self._journal = self._file.load()
+                # The first time at once.  Where that is refused again, or there are no others to be had, whatever is wrong takes longer.
+                pause = self._rest(pause if time.monotonic() - began < _LONGEST_PAUSE else 0.0)
+            self._journal = session.journal
+
+    def _rest(self, pause: float) -> float:
+        """The next pause, after this one; a server that forgot all hosts is not asked by all of them in one moment."""
+        self._ending.wait(pause * (0.5 + os.urandom(1)[0] / 255))
+        return min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
 
     def end(self) -> None:
         """Have ``run`` return in another thread, once what it does is done."""
@@ -109,7 +113,8 @@ class Session:
     ) -> None:
         self._machine = machine
         self._file = file
-        self._journal = journal
+        self.journal = journal
+        """What is known of the plan that ran last: newer than the file where that could not be written."""
         self._log = log
         self._ending = ending
         environment = machine.host.environment
@@ -119,10 +124,11 @@ class Session:
         self._said = ""
         self._pause = _FIRST_PAUSE
         self._progress = _Progress(self._secret, self._mailbox)
-        self._facts_at = 0.0
+        self._facts_at = self._facts_told_at = 0.0
         self._image: dict[str, str] | None = None
         self._probed_at = 0.0
         self._plan: tuple[bytes, Plan | None] = (b"", None)
+        self._kept: tuple[bytes, dict[str, periodic.Kept]] = (b"", {})
 
     def run(self) -> None:
         self._watcher.start()
@@ -137,10 +143,11 @@ class Session:
 
     def _step(self, secret: PlanSecret) -> float | None:
         """Do what comes next; how many seconds later to look again, where the Secret does not change before."""
-        action = next_action(secret, self._journal, self._now())
+        action = next_action(secret, self.journal, self._now())
         match action:
             case Run():
-                self._run(secret, action)
+                if self._is_current(secret, action):
+                    self._run(secret, action)
                 return 0.0
             case Report():
                 return 0.0 if self._report(action.journal) else self._backed_off()
@@ -151,17 +158,30 @@ class Session:
                 self._say(action.reason)
                 return self._between(secret)
 
+    def _is_current(self, secret: PlanSecret, todo: Run) -> bool:
+        """Whether the Secret still asks for it: what was watched may be older than what was written.  Unasked, it is believed."""
+        try:
+            found = self._secret.read()
+        except (UnauthorizedError, UntrustedError):
+            raise
+        except (ApiError, UnreachableError):
+            return True
+        if found is not None and found.resource_version == secret.resource_version:
+            return True
+        self._mailbox.put(found, sure=True)
+        return found is not None and found.plan == secret.plan and next_action(found, self.journal, self._now()) == todo
+
     def _run(self, secret: PlanSecret, todo: Run) -> None:
         self._log(f"running the plan {todo.checksum[:12]}, attempt {todo.attempt}")
         self._progress.begin(secret.plan)
         runner = Runner(self._machine, self._file, progress=self._progress.instruction, interruption=self._wanted)
-        self._journal = runner.run(secret.plan, todo)
+        self.journal = runner.run(secret.plan, todo)
         self._progress.end()
-        self._log(_told(self._journal))
-        if self._journal.state == "running":
+        self._log(_told(self.journal))
+        if self.journal.state == "running":
             # Held between two instructions: the next look at the Secret says until when.
             return
-        self._report(self._journal)
+        self._report(self.journal)
 
     def _report(self, journal: Journal) -> bool:
         """Whether the Secret has the outcome, or has another plan; else the journal keeps it for later."""
@@ -194,9 +214,11 @@ class Session:
         return written
 
     def _keep(self, journal: Journal) -> None:
-        if journal != self._journal:
-            self._file.save(journal)
-            self._journal = journal
+        if journal != self.journal:
+            self.journal = journal
+            if problem := self._file.try_save(journal):
+                # The Secret has the outcome, or will be told it by this process.
+                self._say(problem)
 
     def _wanted(self) -> str:
         """What somebody wants of the plan that runs; asked twice a second, so that what is owed meanwhile is done here, too."""
@@ -230,21 +252,27 @@ class Session:
     def _periodic(self, secret: PlanSecret, plan: Plan) -> float | None:
         if not plan.periodic_instructions or decision.interruption(secret):
             return None
-        known = periodic.read(secret.data.get(plans.APPLIED_PERIODIC_OUTPUT, b""))
+        stored = periodic.read(secret.data.get(plans.APPLIED_PERIODIC_OUTPUT, b""))
+        # Where the Secret cannot be written, it does not know of the last run.
+        known = self._kept[1] if self._kept[0] == secret.plan else stored
         kept = periodic.run_due(self._machine, plan, known, self._ending.is_set)
-        if kept != known:
+        self._kept = secret.plan, kept
+        if kept != stored:
             self._tell(lambda _: {plans.APPLIED_PERIODIC_OUTPUT: periodic.pack(kept)})
         return periodic.next_due(plan, kept, self._now())
 
     def _probes(self, secret: PlanSecret, plan: Plan) -> float | None:
         if not plan.probes:
             return None
-        period = float(secret.number(plans.PROBE_PERIOD_SECONDS) or 0) or probes.DEFAULT_PERIOD
+        period = float(max(secret.number(plans.PROBE_PERIOD_SECONDS) or 0, 0)) or probes.DEFAULT_PERIOD
         left = self._probed_at + period - time.monotonic()
         if self._probed_at and left > 0:
             return left
         known = probes.read(secret.data.get(plans.PROBE_STATUSES, b""))
-        since = self._now() - (self._journal.finished if self._journal.state == "succeeded" else 0.0)
+        since = self._now() - (self.journal.finished if self.journal.state == "succeeded" else 0.0)
+        if since < 0:
+            # The clock was set back; how long ago the plan was applied is not known, so that its delays are over.
+            since = math.inf
         statuses = probes.ask_all(self._machine, plan, known, since)
         self._probed_at = time.monotonic()
         if statuses != known:
@@ -252,7 +280,8 @@ class Session:
         return period
 
     def _facts(self, secret: PlanSecret) -> float:
-        age = time.monotonic() - self._facts_at if self._facts_at else hostfacts.PERIOD
+        now = time.monotonic()
+        age = now - self._facts_at if self._facts_at else hostfacts.PERIOD
         registry = secret.annotations.get(names.REGISTRY_ADDRESS_ANNOTATION, "")
         asked_for = hostfacts.registry_of(secret.data.get(plans.HOST_FACTS, b"")) != registry
         if age < hostfacts.PERIOD and not asked_for:
@@ -261,8 +290,10 @@ class Session:
             self._image = hostfacts.image(self._machine)
         facts = hostfacts.gather(self._machine, registry, self._image)
         self._facts_at = time.monotonic()
-        if hostfacts.is_news(secret.data.get(plans.HOST_FACTS, b""), facts, age):
-            self._tell(lambda now: {plans.HOST_FACTS: msgspec.json.encode(facts)} if now.plan == secret.plan else {})
+        told_ago = now - self._facts_told_at if self._facts_told_at else math.inf
+        if hostfacts.is_news(secret.data.get(plans.HOST_FACTS, b""), facts, told_ago):
+            self._facts_told_at = self._facts_at
+            self._tell(lambda found: {plans.HOST_FACTS: msgspec.json.encode(facts)} if found.plan == secret.plan else {})
         return hostfacts.PERIOD
 
     def _tell(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> None:

@@ -89,7 +89,10 @@ class RealMachine:
         from slipway.agent import process
 
         folder = self.host.location(command.folder)
-        os.makedirs(folder, 0o700, exist_ok=True)
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+        except OSError as error:
+            raise CannotStartError(f"its folder {folder} cannot be made: {error.strerror}") from None
         environment = {**self.host.environment, **command.environment, EXECUTION_FOLDER: folder}
         return process.run([command.program, *command.arguments], folder, environment, timeout=command.timeout, stop=stop)
 

@@ -43,6 +43,11 @@ class SecretClient:
             elif event.type == "DELETED":
                 yield None
 
+    def read(self) -> PlanSecret | None:
+        """The Secret as it is now; None where it is not there."""
+        manifest = self._client.get(_VERSION, _KIND, self._place.name, self._place.namespace)
+        return None if manifest is None else seen(manifest)
+
     def update(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> PlanSecret:
         """Write what ``change`` makes of the Secret as it is now; somebody else's write in between is read and decided on again."""
         for attempt in range(_CONFLICTS):

@@ -17,24 +17,32 @@ if TYPE_CHECKING:
 
 def status(question: HttpGet, location: Callable[[str], str]) -> int:
     """OSError where there is no answer, and ssl.SSLCertVerificationError among them where the server is not believed."""
-    parts = urlsplit(question.url)
     try:
-        port = parts.port
-    except ValueError as error:
+        return _asked(question, location)
+    except http.client.InvalidURL as error:
         raise OSError(f"{question.url} is not an address: {error}") from None
+    except http.client.HTTPException as error:
+        raise OSError(f"no answer in HTTP: {error!r}") from error
+    except ValueError as error:
+        if isinstance(error, OSError):
+            raise
+        # A name that no DNS can have, a port or a path that is none.
+        raise OSError(f"{question.url} is not an address: {error}") from None
+
+
+def _asked(question: HttpGet, location: Callable[[str], str]) -> int:
+    parts = urlsplit(question.url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise OSError(f"{question.url} is not an address of the form https://host:port/path")
     if parts.scheme == "https":
         connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            parts.hostname, port, timeout=question.timeout, context=_context(question, location)
+            parts.hostname, parts.port, timeout=question.timeout, context=_context(question, location)
         )
     else:
-        connection = http.client.HTTPConnection(parts.hostname, port, timeout=question.timeout)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=question.timeout)
     try:
         connection.request("GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
         return connection.getresponse().status
-    except http.client.HTTPException as error:
-        raise OSError(f"no answer in HTTP: {error!r}") from error
     finally:
         connection.close()
 

@@ -215,7 +215,7 @@ class Core:
         self.converter = Converter(self.caller)
         self.authenticator = Authenticator(store, clock, tokens)
         self.authorizer = Authorizer(store)
-        admission = Admission(store, self.caller, self.converter, self.catalog)
+        admission = Admission(store, self.caller, self.converter, self.catalog, self.authorizer)
         self.registry = Registry(store, clock, self.converter, admission, self.authorizer)
         self.pages = Pages(self.catalog, version)
         self.definitions = Definitions(self.registry, self.catalog, _ITSELF)

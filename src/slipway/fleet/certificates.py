@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, SECRET_TYPE
+from slipway.api.elemental.names import PLAN_SECRET_TYPE
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.errors import AlreadyExistsError
@@ -89,6 +90,8 @@ def secret_name(cluster: str, purpose: str) -> str:
 def pair_from(secret: Mapping[str, Any]) -> KeyPair:
     metadata, data = secret["metadata"], secret.get("data") or {}
     where = f"{metadata.get('namespace')}/{metadata['name']}"
+    if secret.get("type") == PLAN_SECRET_TYPE:
+        raise CertificatesError(f"the Secret {where} is a host's own: delete the MachineInventory of that name, or rename the cluster")
     try:
         certificate, key = b64decode(data.get("tls.crt") or ""), b64decode(data.get("tls.key") or "")
     except ValueError as error:

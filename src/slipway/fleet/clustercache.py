@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.api.machinery.yaml import goyaml
-from slipway.fleet.liveclusters import LARGEST, LiveCluster, Probe
+from slipway.fleet.liveclusters import INTERVAL, LARGEST, LiveCluster, Probe
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import from_kubeconfig
 from slipway.kube.errors import UnauthorizedError, UnreachableError
@@ -89,7 +89,7 @@ class Health(NamedTuple):
 
 
 class WorkloadClusters:
-    """The clients, by namespace and name of the Cluster."""
+    """The clients, by namespace and name of the Cluster.  ``pace`` is how long a second of waiting takes."""
 
     def __init__(
         self,
@@ -97,7 +97,9 @@ class WorkloadClusters:
         *,
         clock: Callable[[], float] = time.monotonic,
         on_request: Callable[[str, int, float], None] | None = None,
+        pace: float = 1.0,
     ) -> None:
+        self.pace = pace
         self._management = management
         self._clock = clock
         self._on_request = on_request
@@ -125,7 +127,7 @@ class WorkloadClusters:
             before = self.health(namespace, cluster)
             # One that is watched and answers there has an address behind which one of several is away: the next try finds another.
             watched = self._live.get((namespace, cluster))
-            until = self._clock() + (_LEFT_ALONE if watched is None or not watched.probe.connected else _NEXT_TRY)
+            until = self._clock() + self.pace * (_LEFT_ALONE if watched is None or not watched.probe.connected else _NEXT_TRY)
             self._health[namespace, cluster] = Health(before.answered, before.failures + 1, error.message, until, entry.revision)
             raise
         finally:
@@ -165,6 +167,7 @@ class WorkloadClusters:
                 on_node=lambda old, new: self._tell_node(namespace, cluster, old, new),
                 on_change=lambda: self._tell_probe(namespace, cluster),
                 on_request=self._on_request,
+                interval=INTERVAL * self.pace,
             )
         return known
 

@@ -31,7 +31,7 @@ _log = logging.getLogger("slipway.fleet.liveclusters")
 
 PROVIDER_ID = "providerID"
 """The index of Nodes by their provider's ID."""
-_INTERVAL = 10.0
+INTERVAL = 10.0
 # A cluster that was never reached is about to come up: it is tried again sooner.
 _FIRST_RETRY = 0.5
 _TIMEOUT = 5.0
@@ -80,7 +80,7 @@ class LiveCluster:
         on_node: Callable[[Object | None, Object | None], None],
         on_change: Callable[[], None],
         on_request: Callable[[str, int, float], None] | None = None,
-        interval: float = _INTERVAL,
+        interval: float = INTERVAL,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._name = name
@@ -106,7 +106,7 @@ class LiveCluster:
         while True:
             try:
                 connection = await self._connect()
-                async with AsyncClient(connection, timeout=_INTERVAL, largest=LARGEST, on_request=self._on_request) as client:
+                async with AsyncClient(connection, timeout=INTERVAL, largest=LARGEST, on_request=self._on_request) as client:
                     await _ask(client)
                     await self._stay(client)
             except OperatorError as error:

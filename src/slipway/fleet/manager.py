@@ -63,6 +63,7 @@ def build(connection: Connection, settings: Settings) -> Manager:
             metrics_address=settings.metrics_address,
             health_address=settings.health_address,
             sync_period=settings.sync_period,
+            pace=settings.pace,
         ),
     )
     inventory = settings.inventory.at(home)

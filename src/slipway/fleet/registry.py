@@ -255,7 +255,8 @@ def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.runtime.manager import Lease
 
-    workload = WorkloadClusters(manager.client, on_request=manager.metrics.request("workload-clusters"))
+    seen = manager.metrics.request("workload-clusters")
+    workload = WorkloadClusters(manager.client, on_request=seen, pace=manager.options.pace)
     parts = [_CONTROLLERS[name] for name in names]
     if any(part.visits for part in parts):
         manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))

@@ -30,5 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     bootstrap: BootstrapOptions
     inventory: InventoryOptions = InventoryOptions()
     baremetal: BaremetalOptions = BaremetalOptions()
+    pace: float = 1.0
+    """How long a second of waiting takes: less where hosts are simulated."""
     log_format: str
     verbosity: int

@@ -67,7 +67,8 @@ class Reconciler(Protocol):
 
 
 class Controller:
-    """``may_work`` is asked before every reconcile: a process that was asleep may have lost the lead without having noticed."""
+    """``may_work`` is asked before every reconcile: a process that was asleep may have lost the lead without having noticed.
+    ``pace`` is how long a second takes that a reconciler asks to wait."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class Controller:
         grace: float = GRACE,
         watch_filter: str = "",
         may_work: Callable[[], bool] | None = None,
+        pace: float = 1.0,
     ) -> None:
         if concurrency < 1:
             raise OperatorError(f"the controller {reconciler.name} cannot work with a concurrency of {concurrency}: it is at least 1")
@@ -89,9 +91,10 @@ class Controller:
         self._concurrency, self._timeout, self._grace = concurrency, timeout, grace
         self._watch_filter = watch_filter
         self._may_work = may_work
+        self._pace = pace
         self._watches = list(reconciler.watches)
         self._running: _Running | None = None
-        self.interval: float = getattr(reconciler, "interval", 0.0)
+        self.interval: float = getattr(reconciler, "interval", 0.0) * pace
         # When objects were last reconciled, as far as that is shorter ago than the interval.
         self._began: dict[Request, float] = {}
         name = reconciler.name
@@ -214,7 +217,7 @@ class Controller:
             else:
                 queue.forget(request)
                 if result.requeue_after > 0:
-                    queue.add_after(request, result.requeue_after)
+                    queue.add_after(request, result.requeue_after * self._pace)
                     self._requeued()
                 else:
                     self._succeeded()

@@ -72,6 +72,8 @@ class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
     reconcile_timeout: float = RECONCILE_TIMEOUT
     grace: float = GRACE
     request_timeout: float = 30.0
+    pace: float = 1.0
+    """How long a second of waiting takes: less where hosts are simulated, and boot in seconds."""
 
 
 class Manager:
@@ -115,6 +117,7 @@ class Manager:
             grace=self.options.grace,
             watch_filter=self.options.watch_filter,
             may_work=elector.leads if elector is not None else None,
+            pace=self.options.pace,
         )
         self._led.setdefault(None if elector is None else Lease(elector.namespace, elector.name), []).append(controller)
 

@@ -43,8 +43,9 @@ class SimulatedMachine(Machine):
 
     def _kubeadm(self, process: Process) -> int:
         self.begin_program("kubeadm")
-        if code := self.faults.fails.get("kubeadm"):
-            return process.fail("this kubeadm is to fail", code)
+        code = self.faults.fails.get("kubeadm")
+        if code is not None:
+            return process.fail("it fails, as the simulation was told", code)
         return kubeadm.run(self.surroundings, self, process)
 
 

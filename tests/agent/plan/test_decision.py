@@ -61,7 +61,9 @@ CASES: dict[str, tuple[PlanSecret, Journal, Action | type]] = {
     "failed without a state and without a limit": (secret(failed_checksum=SUM), known("failed", failures=99), Wait),
     "failed for good": (secret(failed_checksum=SUM), known("failed", failures=1, final=True), Nothing),
     "failed, and issued anew": (secret(**OURS), known("failed", failures=3), RUN),
-    "failed, and the clock was set back": (secret(failed_checksum=SUM), known("failed", finished=NOW + 90_000), Wait),
+    "failed, and the clock was set back": (
+        secret(failed_checksum=SUM), known("failed", failures=1, finished=NOW + 90_000), Run(checksum=SUM, attempt=2, failures=1),
+    ),
     "failed before there was a journal": (
         secret(failed_checksum=SUM, failure_count="2"), Journal(), Run(checksum=SUM, attempt=3, failures=2),
     ),
@@ -89,10 +91,10 @@ def test_what_comes_next(case: str) -> None:
     assert isinstance(found, expected) if isinstance(expected, type) else found == expected
 
 
-def test_a_wait_is_never_longer_than_the_pause_between_attempts() -> None:
-    found = next_action(secret(failed_checksum=SUM), known("failed", failures=1, finished=NOW + 90_000), NOW)
+def test_a_wait_is_what_is_left_of_the_pause_between_attempts() -> None:
+    found = next_action(secret(failed_checksum=SUM), known("failed", failures=1, finished=NOW - 10), NOW)
     assert isinstance(found, Wait)
-    assert found.seconds == RETRY_SECONDS
+    assert found.seconds == RETRY_SECONDS - 10
 
 
 def test_an_annotation_that_says_neither_is_told_with_its_value() -> None:

@@ -30,7 +30,8 @@ def ago(seconds: float) -> str:
         (Kept(last_failed_run_time=ago(10), failures=100), 170),
         (Kept(last_successful_run_time="yesterday"), 0),
         # A clock that was set back by a day.
-        (Kept(last_successful_run_time=ago(-86400)), 180),
+        (Kept(last_successful_run_time=ago(-86400)), 0),
+        (Kept(last_successful_run_time=ago(-86400), last_failed_run_time=ago(10), failures=1), 20),
     ],
 )
 def test_when_a_periodic_instruction_is_due(kept: Kept | None, left: float) -> None:

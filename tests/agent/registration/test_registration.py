@@ -17,7 +17,7 @@ from support.waiting import eventually
 
 from slipway.agent import connection, paths
 from slipway.agent.machine import RealMachine
-from slipway.agent.registration import exchange, settings
+from slipway.agent.registration import exchange, inspection, settings
 from slipway.agent.registration.settings import Settings
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
 from slipway.api.elemental import plan as plans
@@ -139,6 +139,14 @@ async def test_what_a_host_says_of_itself_is_in_its_inventory(stage: Stage) -> N
     assert network["interfaces"] == [{"name": "eth0", "mac": stage.mac, "mtu": 1500, "addresses": ["10.0.0.5/24"]}]
     assert network["routes"] == [{"destination": "default", "gateway": "10.0.0.1", "interface": "eth0", "metric": 100}]
     assert (network["dnsServers"], network["searchDomains"]) == (["10.0.0.1"], ["example.org"])
+
+
+async def test_a_part_of_a_bond_is_known_by_the_address_that_it_boots_with(stage: Stage) -> None:
+    stage.host.write("/sys/class/net/eth0/bonding_slave/perm_hwaddr", b"52:54:00:ff:ff:01\n")
+    stage.host.write("/sys/class/net/eth0/master/uevent", b"INTERFACE=bond0\n")
+    stage.host.write("/sys/class/net/cilium_host/address", b"52:54:00:ff:ff:02\n")
+    (found,) = inspection.interfaces(stage.machine)
+    assert (found["name"], found["mac"], found["master"]) == ("eth0", "52:54:00:ff:ff:01", "bond0")
 
 
 async def test_what_dmidecode_prints_has_precedence(stage: Stage) -> None:

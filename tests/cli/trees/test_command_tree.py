@@ -31,6 +31,7 @@ _OWN_COMMANDS = {
     "fleet": "the clusters of a management cluster, with all that is under it",
     "man": "man pages from the flag table",
     "config schema": "JSON Schema for editors",
+    "demo": "the main job on simulated hosts",
     "lab": "real hosts on one machine, with all that is under it",
     "manager": "the controllers of Cluster API, with all that is under it",
 }

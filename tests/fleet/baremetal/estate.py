@@ -32,7 +32,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.baremetal.cluster import BaremetalClusterReconciler
+from slipway.fleet.baremetal.cluster.reconciler import BaremetalClusterReconciler
 from slipway.fleet.baremetal.hosts.reconciler import MachineInventoryPoolReconciler
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
@@ -132,7 +132,7 @@ class Estate:
             clock=lambda: self.now,
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
-        self.pools = MachineInventoryPoolReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
+        self.pools = MachineInventoryPoolReconciler(client, self.cache, self.options, events=self.events, clock=lambda: self.now)
         self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
 
     async def deafen(self) -> None:

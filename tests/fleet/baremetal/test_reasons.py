@@ -355,7 +355,7 @@ async def a_node_is_waited_for(metal: Estate) -> None:
 )
 async def a_virtual_address_is_set_up(metal: Estate) -> None:
     await metal.create(
-        BAREMETAL_CLUSTER, "a-older", spec={"controlPlaneLoadBalancer": {"host": "10.9.9.9", "type": "Internal", "vrid": 51}}
+        BAREMETAL_CLUSTER, "a-older", spec={"controlPlaneLoadBalancer": {"host": "10.0.0.99", "type": "Internal", "vrid": 51}}
     )
     await metal.cluster()
     for name in ("rack-1", "rack-2"):
@@ -413,6 +413,7 @@ async def a_virtual_address_is_set_up(metal: Estate) -> None:
     ("MembersValid", "MemberDuplicate"),
     ("MembersValid", "MemberInOtherPool"),
     ("MembersValid", "MemberUnsupported"),
+    ("MembersValid", "MemberOrphaned"),
     ("Ready", "PoolReady"),
     ("Ready", "PoolEmpty"),
     ("Ready", "MembersInvalid"),
@@ -438,6 +439,22 @@ async def pools_are_checked(metal: Estate) -> None:
     assert await members("rack-1", "rack-2") == "MemberInOtherPool"
     await metal.host("rack-3", storage={"volumes": [{"name": "data"}]})
     assert await members("rack-3") == "MemberUnsupported"
+
+    await members("rack-1")
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"finalizers": None}})
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    assert await members("rack-1") == "MemberOrphaned"
+    _, _, message = await metal.condition("pool", "MembersValid", MACHINE_INVENTORY_POOL)
+    command = message.partition("kubectl annotate machineinventory rack-1 ")[2].split()
+    changes = {name.rstrip("-"): None if name.endswith("-") else value for name, _, value in (each.partition("=") for each in command)}
+    await metal.patch(MACHINE_INVENTORY, "rack-1", {"metadata": {"annotations": changes}})
+    assert await members("rack-1") == "MembersValid"
+    assert await metal.plan_type("rack-1") == "clean"
+    await metal.applies("rack-1")
+    await members("rack-1")
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
 
 
 @brings_about(("EndpointReady", "EndpointReady"), ("EndpointReady", "EndpointMissing"), ("EndpointReady", "EndpointConflict"))

@@ -76,6 +76,8 @@ def test_the_endpoint_may_be_filled_in_and_not_changed() -> None:
     (text,) = refusals(BAREMETAL_CLUSTER, cluster(controlPlaneEndpoint={**ENDPOINT, "port": 7443}), filled)
     assert text == "spec.controlPlaneEndpoint: Forbidden: field is immutable once it is set: it is 192.0.2.100:6443"
     assert refusals(BAREMETAL_CLUSTER, cluster(), filled)
+    without_port = cluster(controlPlaneEndpoint={"host": ENDPOINT["host"]})
+    assert refusals(BAREMETAL_CLUSTER, filled, without_port) == [], "the provider fills it in"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,33 @@ def test_a_load_balancer_of_somebody_elses_needs_no_router(content: Content) -> 
 def test_a_router_or_an_address_in_use_is_refused(other: Content, sentence: str) -> None:
     (text,) = refusals(BAREMETAL_CLUSTER, cluster(), known=Listed({**HOSTS, BAREMETAL_CLUSTER: [other]}))
     assert sentence in text
+
+
+@pytest.mark.parametrize("change", [{"vrid": 52}, {"type": "External"}])
+def test_hosts_that_share_an_address_keep_their_router(change: Content) -> None:
+    shared = cluster()
+    shared["status"] = {"conditions": [{"type": "VIPReady", "status": "True", "reason": "x", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    changed = cluster()
+    changed["spec"]["controlPlaneLoadBalancer"] |= change
+    (text,) = refusals(BAREMETAL_CLUSTER, changed, shared)
+    assert "type and vrid stay as they are while hosts share the address" in text
+    assert refusals(BAREMETAL_CLUSTER, changed, cluster()) == [], "nobody has it yet"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        (BAREMETAL_CLUSTER, {"controlPlaneLoadBalancer": {"host": "no address"}}),
+        (BAREMETAL_MACHINE, {"machineInventoryPoolRef": {"name": "p"}, "providerID": "aws:///i-1"}),
+        (MACHINE_INVENTORY_POOL, {"clusterName": "c", "machineInventories": [{"name": "a"}, {"name": "a"}]}),
+    ],
+)
+def test_what_was_stored_when_nobody_looked_can_be_labelled_and_can_go(kind: Kind, spec: Content) -> None:
+    stored = named("x", spec)
+    assert refusals(kind, stored)
+    labelled = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
+    assert refusals(kind, labelled, stored) == []
+    assert refusals(kind, {**stored, "metadata": {**stored["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}, stored) == []
 
 
 def test_a_router_in_another_segment_does_not_count() -> None:
@@ -194,6 +223,14 @@ def pool(*members: str | tuple[str, str], name: str = "p", cluster: str = "c", *
 def test_a_pool_with_hosts_that_it_cannot_have_is_refused(content: Content, sentence: str) -> None:
     found = refusals(MACHINE_INVENTORY_POOL, content, known=Listed({MACHINE_INVENTORY_POOL: [pool("taken", name="other")]}))
     assert [text for text in found if sentence in text]
+
+
+def test_a_hostname_is_once_in_a_cluster_whatever_the_pool() -> None:
+    known = Listed({MACHINE_INVENTORY_POOL: [pool(("a", "node-1"), name="planes"), pool(("b", "node-2"), name="others", cluster="d")]})
+    (text,) = refusals(MACHINE_INVENTORY_POOL, pool(("c", "node-1"), ("d", "node-2")), known=known)
+    assert text.startswith('spec.machineInventories[0].hostname: Invalid value: "node-1": is the name of a host in the pool planes')
+    before = pool(("c", "node-1"))
+    assert refusals(MACHINE_INVENTORY_POOL, pool(("c", "node-1"), "e"), before, known) == [], "it was so before"
 
 
 def test_a_pool_that_is_being_deleted_has_no_hosts() -> None:

@@ -68,6 +68,7 @@ class Estate:
         self.events = EventRecorder(management, "test")
         self.reconciler = self.restarted()
         self.most_machines = 0
+        self.seen_machines: set[str] = set()
         self.versions: list[str] = []
         """The versions that the control plane has had."""
         self.fresh_every_time = False
@@ -204,7 +205,9 @@ class Estate:
         if self.fresh_every_time:
             self.restarted()
         result = await self.reconciler.reconcile(Request(PLACE, "cp"))
-        self.most_machines = max(self.most_machines, len(await self.machines()))
+        machines = await self.names()
+        self.most_machines = max(self.most_machines, len(machines))
+        self.seen_machines.update(machines)
         found = await self.client.find(KUBEADM_CONTROL_PLANE, "cp", PLACE)
         version = found["spec"]["version"] if found is not None else ""
         if version and version not in self.versions:

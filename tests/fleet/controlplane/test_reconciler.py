@@ -95,6 +95,24 @@ async def test_a_rollout_tells_kubeadm_the_new_version_first(world: Estate) -> N
     assert "kubernetesVersion: v1.35.4" in found["data"]["ClusterConfiguration"]
 
 
+async def test_version_and_image_tags_in_one_edit_are_one_rollout(world: Estate) -> None:
+    await world.make(version="v1.34.10", rollout={"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}})
+    await world.play()
+    before = set(await world.names())
+    tags = {"dns": {"imageTag": "v1.13.1"}, "etcd": {"local": {"imageTag": "3.6.6-0"}}}
+    await world.change(version="v1.35.4", kubeadmConfigSpec={"clusterConfiguration": tags})
+    await world.play()
+    after = set(await world.names())
+    assert len(after) == 3
+    assert world.seen_machines == before | after, "a machine was replaced twice"
+    for name in after:
+        spec = (await world.client.get(KUBEADM_CONFIG, name, PLACE))["spec"]
+        assert {key: spec["clusterConfiguration"][key] for key in tags} == tags
+    told = (await world.workload.get(CONFIG_MAP, "kubeadm-config", "kube-system"))["data"]["ClusterConfiguration"]
+    assert "kubernetesVersion: v1.35.4" in told
+    assert "imageTag: 3.6.6-0" in told
+
+
 async def test_shrinks_to_its_replicas(world: Estate) -> None:
     await world.make()
     await world.play()

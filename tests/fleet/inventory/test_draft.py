@@ -111,10 +111,58 @@ def test_an_update_leaves_what_operators_wrote() -> None:
 def test_a_board_that_nobody_numbered_tells_no_host_from_another(serials: dict[str, Any]) -> None:
     assert draft.fingerprint(serials) == ""
     known = draft.create(registration(), WHO, Said(values=SMBIOS))
-    assert not draft.other_host(known, serials)
+    assert not draft.other_host(known, WHO, serials)
 
 
 def test_another_board_is_another_host() -> None:
     known = draft.create(registration(), WHO, Said(values=SMBIOS))
-    assert not draft.other_host(known, SMBIOS)
-    assert draft.other_host(known, {"System Information": {"UUID": "4c4c4544-0042-3510-8051-b7c04f4e4a33"}})
+    assert not draft.other_host(known, WHO, SMBIOS)
+    assert draft.other_host(known, WHO, {"System Information": {"UUID": "4c4c4544-0042-3510-8051-b7c04f4e4a33"}})
+
+
+def test_a_host_that_registers_again_stays_in_the_pool_and_with_the_machine_that_have_it() -> None:
+    """What a registration says of the provider's annotations is where a host begins."""
+    begins = {"baremetal.alauda.io/pool": "new", "baremetal.alauda.io/allocation-state": "Available", "rack": "7"}
+    given = registration(machine_inventory_annotations=begins)
+    made = draft.create(given, WHO, Said(values=SMBIOS))
+    assert begins.items() <= made["metadata"]["annotations"].items()
+    since = {"baremetal.alauda.io/pool": "workers", "baremetal.alauda.io/allocation-state": "Allocated"}
+    made["metadata"]["annotations"] |= {**since, "rack": "8"}
+    again = draft.update(made, given, WHO, Said(values=SMBIOS))
+    assert {**since, "rack": "7"}.items() <= again["metadata"]["annotations"].items()
+
+
+@pytest.mark.parametrize("template", ["", "node-${Random/Hex/6}", "node-${Random/Int/1000}-${Random/UUID}"])
+def test_what_is_random_in_a_name_follows_from_the_identity(template: str) -> None:
+    """Two replicas that name one host at the same time make one inventory of it."""
+    given = registration(machine_name=template)
+    first = draft.name(given, WHO, Said())
+    assert draft.name(given, WHO, Said()) == first
+    assert draft.name(given, Identity("tpmHash", "b" * 64, "tpm"), Said()) != first
+    assert draft.name(given, WHO, Said(), attempt=1) != first
+
+
+@pytest.mark.parametrize("name", ["c-ca", "c-etcd", "c-sa", "c-proxy", "c-kubeconfig", "tpm-ca", "all-seed", "platform-registry"])
+def test_a_host_is_not_named_as_a_secret_that_others_trust(name: str) -> None:
+    """It could write to it: Cluster API takes a Secret of such a name for the authority of a cluster."""
+    values = {"System Information": {"Serial Number": name}}
+    assert draft.name(registration(machine_name="${System Information/Serial Number}"), WHO, Said(values=values)) == f"{name}-host"
+
+
+def test_a_host_that_registers_again_and_again_does_not_fill_its_inventory() -> None:
+    made = draft.create(registration(), WHO, Said(values=SMBIOS))
+    for turn in range(10):
+        labels = {f"rack-{turn}-{number}": "x" for number in range(60)}
+        annotations = {f"os.{turn}-{number}": "x" * 1024 for number in range(60)}
+        made = draft.update(made, registration(), WHO, Said(values=SMBIOS, labels=labels, annotations=annotations))
+    assert len(made["metadata"]["labels"]) <= 65
+    assert len(made["metadata"]["annotations"]) <= 70
+
+
+@pytest.mark.parametrize(
+    ("auth", "values", "other"),
+    [("tpm", {}, False), ("mac", {}, True), ("mac", SMBIOS, False), ("sys-uuid", {"System Information": {"UUID": "x"}}, True)],
+)
+def test_a_host_that_proves_nothing_must_know_its_serial_numbers(auth: str, values: dict[str, Any], other: bool) -> None:
+    made = draft.create(registration(), WHO, Said(values=SMBIOS))
+    assert draft.other_host(made, WHO._replace(auth=auth), values) is other

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -15,9 +17,11 @@ from support.waiting import eventually
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, MACHINE_REGISTRATION, NAMESPACE, SECRET
 from slipway.api.elemental import protocol
 from slipway.api.elemental.protocol import Frame, PlainAuthorization, TpmAuthorization
+from slipway.api.elemental.registration import MachineRegistration, MachineRegistrationSpec
 from slipway.api.machinery.yaml import goyaml
 from slipway.credentials import tls
 from slipway.credentials.tpm.software import SoftwareTPM
+from slipway.fleet.inventory.registration import draft, identity
 from slipway.fleet.inventory.registration.server import RegistrationServer
 from slipway.kube.aio import AsyncClient, PatchType
 
@@ -243,6 +247,51 @@ async def test_a_host_may_register_at_any_replica(management: Management, tpm: S
     one = await Host(url, first, tpm).register()
     other = await Host(elsewhere, second, tpm).register()
     assert one["elemental"]["system-agent"]["secret-name"] == other["elemental"]["system-agent"]["secret-name"]
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_registers_at_two_replicas_at_once_is_one_host(management: Management, tpm: SoftwareTPM) -> None:
+    first = await management.start()
+    url = await _url(management, machineName="node-${Random/UUID}")
+    elsewhere = url.replace(str(management.port), str(port := free_port()))
+    management.port = port
+    second = await management.start()
+    told = await asyncio.gather(Host(url, first, tpm).register(), Host(elsewhere, second, tpm).register())
+    (name,) = await _inventories(management)
+    assert [each["elemental"]["system-agent"]["secret-name"] for each in told] == [name, name]
+
+
+@pytest.mark.asyncio
+async def test_hosts_that_chance_names_alike_are_named_apart(management: Management) -> None:
+    serving = await management.start()
+    given = MachineRegistration(metadata={"namespace": SPACE}, spec=MachineRegistrationSpec(machine_name="node-${Random/Hex/6}"))
+    who = identity.claim(PlainAuthorization(ADDRESS).header(), "mac", datetime.now(UTC)).identity
+    name = draft.name(given, who, draft.Said())
+    await management.inventory(name, tpmHash="a" * 64)
+    url = await _url(management, machineName=given.spec.machine_name, **MAC)
+    told = await Host(url, serving, ADDRESS).register({})
+    assert sorted(await _inventories(management)) == sorted({name, told["elemental"]["system-agent"]["secret-name"]})
+
+
+@pytest.mark.asyncio
+async def test_a_host_of_the_name_of_the_makers_secret_is_not_taken_for_a_maker(management: Management, tpm: SoftwareTPM) -> None:
+    serving = await management.start()
+    url = await _url(management)
+    secret = {"metadata": {"name": "tpm-ca", "namespace": SPACE}, "type": "elemental.cattle.io/plan", "data": {"plan": "e30="}}
+    await management.client.create(SECRET, secret)
+    await Host(url, serving, tpm).register()
+
+
+@pytest.mark.asyncio
+async def test_no_more_hosts_are_taken_than_there_may_be(management: Management, tpm: SoftwareTPM, other_tpm: SoftwareTPM) -> None:
+    serving = await management.start()
+    url = await _url(management)
+    await Host(url, serving, tpm).register()
+    await management.told((await _inventories(management))[0], "Ready", "WaitingForPlan")
+    serving.endpoint._most_hosts = 1
+    with pytest.raises(RefusedError, match="there are 1 hosts, and no more are taken"):
+        await Host(url, serving, other_tpm).register(OTHER_BOARD)
+    await Host(url, serving, tpm).register(update=True)
 
 
 @pytest.mark.asyncio

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from fleet.inventory.management import condition
 
@@ -67,7 +68,9 @@ def test_what_is_wrong_with_the_inventory_itself_comes_before_its_plan() -> None
     assert condition(told(applied, twins=("hosts/m-0",)), "Ready")["reason"] == "DuplicateIdentity"
 
 
-@pytest.mark.parametrize("facts", [b"{", b"[]", b'{"freeBytes": {"/": "x"}}', b"x" * 70_000])
+@pytest.mark.parametrize(
+    "facts", [b"{", b"[]", b'{"freeBytes": {"/": "x"}}', b"x" * 70_000, b'{"observedAt": "noon"}', b'{"observedAt": "2026-01-01"}']
+)
 def test_facts_that_cannot_be_read_are_not_taken(facts: bytes) -> None:
     assert "hostFacts" not in told({"plan": RAW, "slipway-host-facts": facts})["status"]
 
@@ -77,3 +80,12 @@ def test_what_a_host_printed_is_told_in_part() -> None:
     found = told({"plan": RAW, "failed-checksum": SUM, "failure-count": b"1", "failed-output": output})
     assert len(found["status"]["plan"]["message"]) == 4096
     assert len(condition(found, "Ready")["message"]) < 1200
+
+
+def test_of_what_hosts_print_only_what_is_told_is_kept() -> None:
+    """It is kept for each of ten thousand hosts, and each may print some megabytes."""
+    secret = {
+        "metadata": {},
+        "data": plan.wire({"plan": RAW, "failed-checksum": SUM, "failed-output": plan.pack_output({"x": b"y" * (4 << 20)})}),
+    }
+    assert len(msgspec.json.encode(projection.facts_of(secret))) < 8192

@@ -202,6 +202,19 @@ async def test_a_resettable_host_is_reset_before_its_inventory_goes(management: 
 
 
 @pytest.mark.asyncio
+async def test_a_resettable_inventory_whose_secret_is_somebodys_goes(management: Management) -> None:
+    """As its condition advises: the host was never given a Secret by which it could be reset."""
+    await management.start()
+    await management.client.create(SECRET, {"metadata": {"name": "c1-ca", "namespace": SPACE}, "data": {"tls.key": "c2VjcmV0"}})
+    await management.inventory("c1-ca", tpmHash="a" * 64)
+    await _annotate(management, "c1-ca", {names.RESETTABLE_ANNOTATION: "true"})
+    await management.told("c1-ca", "Ready", "PlanCreationFailure")
+    await management.client.delete(MACHINE_INVENTORY, "c1-ca", SPACE)
+    await _gone(management, MACHINE_INVENTORY, "c1-ca")
+    assert (await management.client.get(SECRET, "c1-ca", SPACE))["data"] == {"tls.key": "c2VjcmV0"}
+
+
+@pytest.mark.asyncio
 async def test_a_plan_in_flight_is_not_replaced_by_the_reset(management: Management) -> None:
     await management.start()
     await management.inventory("m-1", tpmHash="a" * 64)
@@ -217,7 +230,34 @@ async def test_a_plan_in_flight_is_not_replaced_by_the_reset(management: Managem
     await _gone(management, MACHINE_INVENTORY, "m-1")
 
 
-async def _annotate(management: Management, name: str, annotations: dict[str, str]) -> None:
+@pytest.mark.asyncio
+async def test_the_inventory_of_a_host_in_use_goes_when_the_machine_has_given_it_back(management: Management) -> None:
+    await management.start()
+    await management.inventory("m-1", tpmHash="a" * 64)
+    used: dict[str, str | None] = {"baremetal.alauda.io/owner-baremetalmachine": "cp-1", names.RESETTABLE_ANNOTATION: "true"}
+    await _annotate(management, "m-1", used)
+    await management.apply("m-1")
+    await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+    await management.client.delete(MACHINE_INVENTORY, "m-1", SPACE)
+    told = await management.told("m-1", "Ready", "InUse")
+    assert "in use by the BaremetalMachine cp-1: delete its Machine" in told["message"]
+    assert (await management.secret("m-1"))["metadata"]["annotations"]["elemental.cattle.io/plan.type"] == "empty"
+    await _annotate(management, "m-1", {"baremetal.alauda.io/owner-baremetalmachine": None})
+    await management.told("m-1", "Ready", "Resetting")
+
+
+@pytest.mark.asyncio
+async def test_an_inventory_that_was_moved_to_another_management_cluster_leaves_its_host_alone(management: Management) -> None:
+    await management.start()
+    await management.inventory("m-1", tpmHash="a" * 64)
+    await management.apply("m-1")
+    await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+    await _annotate(management, "m-1", {"clusterctl.cluster.x-k8s.io/delete-for-move": "", names.RESETTABLE_ANNOTATION: "true"})
+    await management.client.delete(MACHINE_INVENTORY, "m-1", SPACE)
+    await _gone(management, MACHINE_INVENTORY, "m-1")
+
+
+async def _annotate(management: Management, name: str, annotations: dict[str, str | None]) -> None:
     await management.client.patch(MACHINE_INVENTORY, name, SPACE, {"metadata": {"annotations": annotations}}, type=PatchType.MERGE)
 
 

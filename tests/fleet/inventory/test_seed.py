@@ -21,9 +21,10 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.credentials import tls
 from slipway.fleet.inventory.registration.server import RegistrationServer
-from slipway.fleet.inventory.seed import content, iso
+from slipway.fleet.inventory.seed import content, iso, storage
 from slipway.fleet.inventory.seed.reconciler import Moment, Step, decide
 from slipway.kube.aio import PatchType
+from slipway.kube.errors import UnreachableError
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 REGISTERED = MachineRegistration(status=MachineRegistrationStatus(registration_url="https://x/elemental/registration/t"))
@@ -208,3 +209,22 @@ async def test_a_tool_that_fails_is_told_with_what_it_printed(builds: Path, mana
     await _seed(management)
     told = await management.told("boot", "SeedImageReady", "SeedImageBuildFailed", SEED_IMAGE)
     assert told["message"].endswith("could not make the image (exit code 5): no space left")
+
+
+@pytest.mark.asyncio
+async def test_an_image_that_the_api_server_did_not_take_is_made_again(
+    builds: Path, management: Management, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, lost = storage.store, [UnreachableError("the connection was lost")]
+
+    async def store(*given: Any) -> None:
+        if lost:
+            raise lost.pop()
+        await stored(*given)
+
+    monkeypatch.setattr(storage, "store", store)
+    await management.start()
+    await management.registration()
+    await _seed(management)
+    await _state(management, "Completed")
+    assert len(builds.read_text().splitlines()) == 2

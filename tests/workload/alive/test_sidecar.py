@@ -18,7 +18,7 @@ from slipway.embedded.server import EmbeddedServer
 from slipway.kube.client import Client
 from slipway.kube.connection import Connection
 from slipway.workload import alive
-from slipway.workload.alive import keepalived, sidecar
+from slipway.workload.alive import keepalived, pod, sidecar
 from slipway.workload.alive.sidecar import Files, SideCar
 
 VALUES = alive.host_values(vip="192.0.2.100", interface="eth0", address="192.0.2.11", peers=["192.0.2.12"], vrid=51)
@@ -43,7 +43,10 @@ def files(tmp_path: Path) -> Files:
 def process(tmp_path: Path, files: Files) -> Iterator[subprocess.Popen[bytes]]:
     """The kernel knows a process by the name of its program."""
     program = shutil.copy(shutil.which("sleep") or "/bin/sleep", tmp_path / "keepalived")
+    # Who runs the tests may have chosen not to hear that a terminal is gone, which a child inherits.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     started = subprocess.Popen([program, "60"])
+    signal.signal(signal.SIGHUP, before)
     files.process_id.write_text(f"{started.pid}\n")
     yield started
     started.kill()
@@ -212,3 +215,12 @@ async def test_it_asks_the_api_server_of_its_own_host(server: Connection, files:
 def test_a_host_without_values_is_told_where_they_come_from(files: Files) -> None:
     with pytest.raises(OperatorError, match=r"cannot read .*alive\.json, which comes with the host's user-data"):
         sidecar.run(files)
+
+
+def test_a_keepalived_that_does_not_judge_a_configuration_does_not_end_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "keepalived"
+    program.write_text("#!/bin/sh\nexec sleep 30\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(pod, "PROGRAM", str(program))
+    monkeypatch.setattr(sidecar, "_LEAVE_SECONDS", 0.05)
+    assert "did not say within 0.05 s" in sidecar._fault_of(tmp_path / "keepalived.conf")

@@ -141,9 +141,9 @@ def _again(secret: PlanSecret, journal: Journal, now: float) -> Action:
         return Nothing(reason="the plan was canceled: a new one is needed")
     if is_final(secret, journal):
         return Nothing(reason=f"the plan failed {journal.failures} times, and is not tried again")
-    # A clock that was set back must not make a wait of hours.
-    left = min(journal.finished + RETRY_SECONDS - now, RETRY_SECONDS)
-    if left > 0:
+    left = journal.finished + RETRY_SECONDS - now
+    # More than the whole pause: the clock was set back since, and would have to catch up first.
+    if 0 < left <= RETRY_SECONDS:
         return Wait(seconds=left, reason=f"the plan failed {journal.failures} times, and is tried again")
     return Run(checksum=journal.checksum, attempt=journal.attempt + 1, failures=journal.failures)
 

@@ -72,6 +72,14 @@ class JournalFile:
         """For good: on return it outlives a power cut."""
         self._machine.keep(paths.JOURNAL, msgspec.json.encode(journal))
 
+    def try_save(self, journal: Journal) -> str:
+        """The same; why it could not be, as on a disk that is full."""
+        try:
+            self.save(journal)
+        except OSError as error:
+            return f"the agent's journal {paths.JOURNAL} cannot be written: {error.strerror or error}"
+        return ""
+
     def note(self, journal: Journal) -> None:
         """What only matters while the host is up, such as which instruction runs."""
         self._machine.host.write(paths.JOURNAL, msgspec.json.encode(journal), 0o600)

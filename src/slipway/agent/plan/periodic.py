@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -60,13 +61,18 @@ def seconds_left(instruction: PeriodicInstruction, kept: Kept | None, now: float
     """Until it is due; 0 or less where it is."""
     if kept is None:
         return 0.0
-    left = 0.0
-    if (succeeded := unixdate.parse(kept.last_successful_run_time)) is not None:
-        left = succeeded.timestamp() + instruction.period_seconds - now
-    if (failed := unixdate.parse(kept.last_failed_run_time)) is not None:
-        waits = min(max(kept.failures, 1), _MOST_COOL_DOWNS)
-        left = max(left, failed.timestamp() + _COOL_DOWN * waits - now)
-    return min(left, max(instruction.period_seconds, _COOL_DOWN * _MOST_COOL_DOWNS))
+    waits = min(max(kept.failures, 1), _MOST_COOL_DOWNS)
+    return max(
+        _left(kept.last_successful_run_time, instruction.period_seconds, now),
+        _left(kept.last_failed_run_time, _COOL_DOWN * waits, now) if kept.last_failed_run_time else -math.inf,
+    )
+
+
+def _left(written: str, pause: float, now: float) -> float:
+    """How much of a pause after a moment is left; nothing of one that begins later than now, since the clock was set back meanwhile."""
+    moment = unixdate.parse(written)
+    left = moment.timestamp() + pause - now if moment is not None else 0.0
+    return left if left <= pause else 0.0
 
 
 def after(instruction: PeriodicInstruction, before: Kept | None, finished: Finished, now: float) -> Kept:

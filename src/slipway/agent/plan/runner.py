@@ -43,9 +43,10 @@ class Runner:
     def run(self, raw: bytes, todo: Run) -> Journal:
         """The journal with the outcome, which is saved; whatever happens meanwhile, the attempt was saved before anything was done."""
         known = Journal(checksum=todo.checksum, state="running", attempt=todo.attempt, failures=todo.failures, started=self._now())
-        self._journal.save(known)
         said: dict[str, bytes] = {}
         try:
+            if problem := self._journal.try_save(known):
+                raise FileError(f"nothing of the plan was done: {problem}")
             plan = _decoded(raw)
             known = msgspec.structs.replace(known, total=len(plan.instructions))
             _check(self._machine, plan)
@@ -66,16 +67,27 @@ class Runner:
                 self._machine.flush()
             known = msgspec.structs.replace(known, state="succeeded", failures=0)
         known = msgspec.structs.replace(known, finished=self._now(), output=report.outputs(said), running=None)
-        self._journal.save(known)
-        self._machine.host.remove(f"{paths.WORK}/{todo.checksum}")
+        if problem := self._journal.try_save(known):
+            known = msgspec.structs.replace(known, message=f"{known.message}; {problem}" if known.message else problem)
+        self._tidy(f"{paths.WORK}/{todo.checksum}")
         return known
+
+    def _tidy(self, folder: str) -> None:
+        try:
+            self._machine.host.remove(folder)
+        except OSError:
+            # Something that an instruction left there is in use; the outcome does not depend on it.
+            return
 
     def _instruction(self, known: Journal, plan: Plan, index: int, instruction: Instruction, said: dict[str, bytes]) -> None:
         name = instruction.name or f"instruction-{index + 1}"
         if wanted := self._interruption():
             raise Interrupted(wanted)
         running = Running(name=name, index=index + 1, of=len(plan.instructions), started=self._now())
-        self._journal.note(msgspec.structs.replace(known, running=running))
+        try:
+            self._journal.note(msgspec.structs.replace(known, running=running))
+        except OSError as error:
+            raise FileError(f'the instruction "{name}" was not begun: the journal cannot be written: {error.strerror or error}') from None
         self._progress(running)
         folder = f"{paths.WORK}/{known.checksum}/{index}"
         try:

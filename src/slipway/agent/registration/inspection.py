@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 _DMI = "/sys/class/dmi/id"
 _INTERFACES = "/sys/class/net"
 # Of containers and clusters: they come and go, and say nothing of the host.
-_NOT_THE_HOSTS = ("lo", "veth", "cali", "cni", "flannel", "docker", "kube-", "lxc", "tunl", "vxlan", "nerdctl")
+_NOT_THE_HOSTS = (
+    "lo", "veth", "cali", "cni", "flannel", "docker", "kube-", "lxc", "tunl", "vxlan", "nerdctl", "cilium", "antrea", "ovn-", "weave",
+    "nodelocaldns", "virbr",
+)  # fmt: skip
 _RESOLVERS = ("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
 _OS_FIELDS = {
     "NAME": "name", "VERSION": "version", "VERSION_ID": "version-id", "ID": "id", "PRETTY_NAME": "pretty-name", "IMAGE": "image",
@@ -107,7 +110,8 @@ def interfaces(machine: Machine) -> list[dict[str, Any]]:
         mtu = _line(host, f"{_INTERFACES}/{name}/mtu")
         device: dict[str, Any] = {
             "name": name,
-            "mac": _line(host, f"{_INTERFACES}/{name}/address"),
+            # A part of a bond has the bond's address, until the next boot.
+            "mac": _line(host, f"{_INTERFACES}/{name}/bonding_slave/perm_hwaddr") or _line(host, f"{_INTERFACES}/{name}/address"),
             "mtu": int(mtu) if mtu.isdigit() else 0,
         }
         device["addresses"] = [each for each in _networks(machine, name) if not each.startswith("fe80:")]

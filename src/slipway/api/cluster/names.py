@@ -25,6 +25,10 @@ MANAGED_NODE_LABEL_DOMAIN = "node.cluster.x-k8s.io"
 MANAGED_NODE_ANNOTATION_DOMAIN = "node.cluster.x-k8s.io"
 
 PAUSED_ANNOTATION = "cluster.x-k8s.io/paused"
+# On infrastructure of a cluster: somebody else than its provider takes care of it.
+MANAGED_BY_ANNOTATION = "cluster.x-k8s.io/managed-by"
+# On what clusterctl takes away after it has moved it to another management cluster.
+DELETE_FOR_MOVE_ANNOTATION = "clusterctl.cluster.x-k8s.io/delete-for-move"
 AUTOSCALER_MIN_SIZE_ANNOTATION = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 AUTOSCALER_MAX_SIZE_ANNOTATION = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 CLONED_FROM_NAME_ANNOTATION = "cluster.x-k8s.io/cloned-from-name"

@@ -27,6 +27,8 @@ REGISTRATION_IP_ANNOTATION = "elemental.cattle.io/registration-ip"
 AUTH_ANNOTATION = "elemental.cattle.io/auth"
 REGISTRATION_VERSION_ANNOTATION = "elemental.cattle.io/reg-version"
 OS_ANNOTATION_PREFIX = "elemental.cattle.io/os."
+# "true" where the host was not installed by Elemental's toolkit.
+OS_UNMANAGED_ANNOTATION = f"{OS_ANNOTATION_PREFIX}unmanaged"
 # The MachineRegistration that an inventory, a ServiceAccount or a Role came from.
 REGISTRATION_LABEL = "elemental.cattle.io/registration"
 

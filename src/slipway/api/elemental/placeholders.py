@@ -2,6 +2,8 @@
 
 A placeholder is a path into what the host said of itself, or one of ``Random/UUID``, ``Random/Hex/<1-32>`` and
 ``Random/Int/<below>``.  A host that cannot fill a name gets one by chance; a label that it cannot fill is left out.
+
+What is random in a name may follow from a seed: two who name one host at the same time name it alike then.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from random import Random
 
 DEFAULT_NAME = "m-${System Information/UUID}"
 _LONGEST = 58
@@ -28,19 +31,20 @@ class MissingError(LookupError):
     """The host has no such value."""
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
-    """The text with every placeholder filled."""
-    return _PLACEHOLDER.sub(lambda found: _value(found[1], values), template)
+def render(template: str, values: Mapping[str, Any], seed: str = "") -> str:
+    """The text with every placeholder filled.  With a seed, what is random follows from it."""
+    import random
+
+    chance = random.Random(seed) if seed else random.SystemRandom()
+    return _PLACEHOLDER.sub(lambda found: _value(found[1], values, chance), template)
 
 
-def machine_name(template: str, values: Mapping[str, Any]) -> str:
+def machine_name(template: str, values: Mapping[str, Any], seed: str = "") -> str:
     """The name of a host's inventory, which is its hostname too: lower case, and a DNS name of at most 58 characters."""
-    import uuid
-
     try:
-        rendered = render(template or DEFAULT_NAME, values)
+        rendered = render(template or DEFAULT_NAME, values, seed)
     except MissingError:
-        return f"m-{uuid.uuid4()}"
+        rendered = render("m-${Random/UUID}", {}, seed)
     # A dot beside a dash ends or begins a part of the name with a dash, which DNS does not take.
     name = re.sub(r"-*\.[-.]*", ".", _words(rendered, r"[^0-9a-zA-Z.]"))
     name = name[:_LONGEST].rstrip("-.").lower()
@@ -83,10 +87,10 @@ def _words(text: str, foreign: str) -> str:
     return re.sub(r"-{2,}", "-", re.sub(foreign, "-", text)).strip("-._")
 
 
-def _value(path: str, values: Mapping[str, Any]) -> str:
+def _value(path: str, values: Mapping[str, Any], chance: Random) -> str:
     names = path.split("/")
     if names[0] == "Random":
-        return _random(names[1:], path)
+        return _random(names[1:], path, chance)
     found: Any = values
     for name in names:
         if not isinstance(found, Mapping) or name not in found:
@@ -99,17 +103,16 @@ def _value(path: str, values: Mapping[str, Any]) -> str:
     return found
 
 
-def _random(names: list[str], path: str) -> str:
-    import secrets
+def _random(names: list[str], path: str, chance: Random) -> str:
     import uuid
 
     match names:
         case ["UUID"]:
-            return str(uuid.uuid4())
+            return str(uuid.UUID(int=chance.getrandbits(128), version=4))
         case ["Hex", digits] if _number(digits, _MAX_HEX):
-            return secrets.token_hex(_MAX_HEX // 2)[: int(digits)]
+            return f"{chance.getrandbits(4 * _MAX_HEX):0{_MAX_HEX}x}"[: int(digits)]
         case ["Int", below] if _number(below, (1 << 63) - 1):
-            return str(secrets.randbelow(int(below)))
+            return str(chance.randrange(int(below)))
     if not names or names[0] not in ("UUID", "Hex", "Int"):
         raise MissingError(f'there is no value "{path}"')
     raise TemplateError(f'"${{{path}}}" must be Random/UUID, Random/Hex/<1 to {_MAX_HEX}> or Random/Int/<a number above 0>')

@@ -52,8 +52,8 @@ class Install(Type):
 class Reset(Type):
     """How a host is reset."""
 
-    enabled: Annotated[bool, default(True)] = False
-    """Whether it may be reset."""
+    enabled: bool = False
+    """Whether a host is reset when its inventory is deleted."""
     reset_persistent: Annotated[bool, default(True)] = field(default=False, name="reset-persistent")
     """Whether the partition for data is formatted."""
     reset_oem: Annotated[bool, default(True)] = field(default=False, name="reset-oem")

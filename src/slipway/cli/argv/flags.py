@@ -44,6 +44,10 @@ class Flag:
 
 
 _FORMATS = ("text", "json", "yaml", "kyaml")
+_FAULTS = (
+    "api-down", "catalog-miss", "host-dead", "join-failed", "manager-killed", "max-surge", "plan-failed", "pool-exhausted",
+    "registry-missing", "registry-unreachable",
+)  # fmt: skip
 _KUBECONFIG = "/etc/kubernetes/admin.conf"
 
 
@@ -282,6 +286,17 @@ _ALL = (
         completes="dir",
     ),
     Flag("webhook-port", "int", "Port of the webhooks; 0 for none", default="9443"),
+    # Those of demo.
+    Flag("control-planes", "int", "How many control planes the cluster has: 1, 3, 5 or 7", default="3"),
+    Flag("fault", "string", "What goes wrong during the upgrade, and is mended", completes=_FAULTS),
+    Flag("from", "string", "Kubernetes version that the cluster is made with", default="v1.34.10"),
+    Flag("hosts:demo", "int", "How many hosts register", default="8"),
+    Flag("keep", "bool", "Stay up when done, until Ctrl-C, for kubectl with the kubeconfig that is printed"),
+    Flag("no-upgrade", "bool", "Make the cluster, and leave it at its version"),
+    Flag("report", "string", "File for the report, which any browser shows; default: in a temporary folder", completes="file"),
+    Flag("speed", "int", "How many times faster than real ones the hosts boot and wait", default="60"),
+    Flag("to:demo", "string", "Kubernetes version to upgrade to, step by step over several minor versions", default="v1.35.4"),
+    Flag("workers", "int", "How many workers the cluster has", default="3"),
     # Those of fleet.
     Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
     Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),

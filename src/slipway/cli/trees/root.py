@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slipway.cli.argv.command import Command
 from slipway.cli.trees.agent import AGENT
+from slipway.cli.trees.demo import DEMO
 from slipway.cli.trees.fleet import FLEET
 from slipway.cli.trees.lab import LAB
 from slipway.cli.trees.manager import MANAGER
@@ -295,6 +296,7 @@ def build(program: str) -> Command:
                 example="source <({program} completion bash)\n{program} completion fish > ~/.config/fish/completions/{program}.fish",
             ),
             _CONFIG,
+            DEMO,
             Command("help", "Show the help of a command", run="docs.help:run", argument="[command]", max_arguments=None, bare=True),
             _INIT,
             _JOIN,

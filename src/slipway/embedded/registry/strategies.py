@@ -16,6 +16,7 @@ from slipway.embedded.access.authentication import NOBODY, User
 from slipway.embedded.apiextensions import resources
 from slipway.embedded.errors import FieldError
 from slipway.embedded.registry import pods
+from slipway.embedded.webhooks import conditions
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
@@ -272,6 +273,11 @@ class _RoleBinding(Strategy):
         return []
 
 
+class _WebhookConfiguration(Strategy):
+    def errors(self, new: Manifest, old: Manifest | None) -> list[FieldError]:
+        return conditions.errors(new, old)
+
+
 _PLAIN = Strategy()
 _STRATEGIES: dict[str, Strategy] = {
     "namespaces": _Namespace(),
@@ -289,6 +295,8 @@ _STRATEGIES: dict[str, Strategy] = {
     "leases.coordination.k8s.io": _Lease(),
     "certificatesigningrequests.certificates.k8s.io": _CertificateSigningRequest(),
     "customresourcedefinitions.apiextensions.k8s.io": _CustomResourceDefinition(),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WebhookConfiguration(),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WebhookConfiguration(),
     "rolebindings.rbac.authorization.k8s.io": _RoleBinding(),
     "clusterrolebindings.rbac.authorization.k8s.io": _RoleBinding(),
 }

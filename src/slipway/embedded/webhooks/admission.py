@@ -1,13 +1,13 @@
 """Admission webhooks: who wants to see a write, in which version, what they make of it, and whether they let it pass.
 
 A webhook whose rules name another version of the same resource is asked in that version, unless its matchPolicy is Exact: the object is
-converted for it, and what it makes of it is converted back.
+converted for it, and what it makes of it is converted back.  Its conditions, if it has some, are asked before it is.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -18,9 +18,12 @@ from slipway.embedded.fieldmanager import patches
 from slipway.embedded.registry.resources import SUBRESOURCES
 from slipway.embedded.storage import selectors
 from slipway.embedded.webhooks.client import WebhookCallError
+from slipway.embedded.webhooks.conditions import Conditions, ConditionsError, Rights
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
+    from slipway.embedded.access.authentication import User
+    from slipway.embedded.access.authorization import Authorizer
     from slipway.embedded.call import Call
     from slipway.embedded.registry.resources import Catalog, Resource
     from slipway.embedded.storage.store import Change, Store
@@ -33,32 +36,45 @@ _MUTATING, _VALIDATING = f"mutatingwebhookconfigurations.{GROUP}", f"validatingw
 _TIMEOUT = 10
 
 
+class _Webhook(NamedTuple):
+    written: Manifest
+    conditions: Conditions
+
+    @property
+    def name(self) -> str:
+        return str(self.written["name"])
+
+    @property
+    def may_fail(self) -> bool:
+        return bool(self.written.get("failurePolicy", "Fail") == "Ignore")
+
+
 class Admission:
     """Asks the webhooks of the configurations in the store, in the order of their names.  The server's own writes are not asked about."""
 
-    def __init__(self, store: Store, caller: WebhookCaller, converter: Converter, catalog: Catalog) -> None:
-        self._store, self._caller, self._converter, self._catalog = store, caller, converter, catalog
-        self._webhooks: dict[str, list[Manifest] | None] = {_MUTATING: None, _VALIDATING: None}
+    def __init__(self, store: Store, caller: WebhookCaller, converter: Converter, catalog: Catalog, authorizer: Authorizer) -> None:
+        self._store, self._caller, self._converter, self._catalog, self._authorizer = store, caller, converter, catalog, authorizer
+        self._webhooks: dict[str, list[_Webhook] | None] = {_MUTATING: None, _VALIDATING: None}
         store.listen(self._forget, *self._webhooks)
 
     async def mutate(self, call: Call, operation: str, new: Manifest, old: Manifest | None) -> Manifest:
         """The object as the mutating webhooks want it."""
         write = _Write(self._converter, call, new, old)
         for webhook in self._of(_MUTATING):
-            resource = self._wanted(webhook, call, operation, write.last, old)
+            resource = self._wanted(webhook.written, call, operation, write.last, old)
             if resource is None:
                 continue
             seen = await write.new_in(resource)
             response = await self._ask(webhook, call, resource, operation, seen, await write.old_in(resource))
             if response is not None and response.get("patch") and seen is not None:
-                write.change(resource, _patched(webhook["name"], seen, response))
+                write.change(resource, _patched(webhook.name, seen, response))
         return await write.new_in(call.resource) or new
 
     async def validate(self, call: Call, operation: str, new: Manifest | None, old: Manifest | None) -> None:
         """Raises where a validating webhook says no."""
         write = _Write(self._converter, call, new, old)
         for webhook in self._of(_VALIDATING):
-            resource = self._wanted(webhook, call, operation, new, old)
+            resource = self._wanted(webhook.written, call, operation, new, old)
             if resource is not None:
                 await self._ask(webhook, call, resource, operation, await write.new_in(resource), await write.old_in(resource))
 
@@ -66,10 +82,11 @@ class Admission:
         del change
         self._webhooks[bucket] = None
 
-    def _of(self, bucket: str) -> list[Manifest]:
+    def _of(self, bucket: str) -> list[_Webhook]:
         found = self._webhooks[bucket]
         if found is None:
-            found = [webhook for stored in self._store.bucket(bucket).within("") for webhook in stored.manifest().get("webhooks") or ()]
+            written = (webhook for stored in self._store.bucket(bucket).within("") for webhook in stored.manifest().get("webhooks") or ())
+            found = [_Webhook(webhook, Conditions(webhook.get("matchConditions") or ())) for webhook in written]
             self._webhooks[bucket] = found
         return found
 
@@ -107,19 +124,21 @@ class Admission:
         return next((other for rule in rules for other in others if _covers(rule, other, operation, call.subresource)), None)
 
     async def _ask(
-        self, webhook: Manifest, call: Call, resource: Resource, operation: str, new: Manifest | None, old: Manifest | None
+        self, webhook: _Webhook, call: Call, resource: Resource, operation: str, new: Manifest | None, old: Manifest | None
     ) -> Manifest | None:
-        """The webhook's answer; None where it did not come and the webhook may be ignored."""
-        name = webhook["name"]
-        if call.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
-            raise errors.bad_request(f'admission webhook "{name}" does not support dry run')
+        """The webhook's answer; None where its conditions keep it out, or where it did not come and the webhook may be ignored."""
         review = _review(call, resource, operation, new, old)
-        timeout = float(webhook.get("timeoutSeconds") or _TIMEOUT)
+        if webhook.conditions and not _concerned(webhook, call, review["request"], Rights(self._authorizer, call.user)):
+            return None
+        name, written = webhook.name, webhook.written
+        if call.dry_run and written.get("sideEffects") not in ("None", "NoneOnDryRun"):
+            raise errors.bad_request(f'admission webhook "{name}" does not support dry run')
+        timeout = float(written.get("timeoutSeconds") or _TIMEOUT)
         what = f'failed calling webhook "{name}": failed to call webhook'
         try:
-            answer = await self._caller.call(webhook.get("clientConfig") or {}, review, timeout=timeout, what=what)
+            answer = await self._caller.call(written.get("clientConfig") or {}, review, timeout=timeout, what=what)
         except WebhookCallError:
-            if webhook.get("failurePolicy", "Fail") == "Ignore":
+            if webhook.may_fail:
                 return None
             raise
         response = answer.get("response") or {}
@@ -170,6 +189,15 @@ class _Write:
         return converted
 
 
+def _concerned(webhook: _Webhook, call: Call, request: Manifest, rights: Rights) -> bool:
+    try:
+        return webhook.conditions.hold(request, rights)
+    except ConditionsError as error:
+        if webhook.may_fail:
+            return False
+        raise errors.forbidden(call.resource.group, call.resource.plural, request["name"], str(error)) from None
+
+
 def _covers(rule: Manifest, resource: Resource, operation: str, subresource: str) -> bool:
     def has(field: str, value: str) -> bool:
         return value in (rule.get(field) or ()) or "*" in (rule.get(field) or ())
@@ -200,7 +228,7 @@ def _review(call: Call, resource: Resource, operation: str, new: Manifest | None
     request.update(
         name=given.get("name") or "",
         operation=operation,
-        userInfo={"username": call.user.name, "groups": list(call.user.groups)},
+        userInfo=_user_info(call.user),
         object=new,
         oldObject=old,
         dryRun=call.dry_run,
@@ -209,6 +237,11 @@ def _review(call: Call, resource: Resource, operation: str, new: Manifest | None
     if given.get("namespace"):
         request["namespace"] = given["namespace"]
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def _user_info(user: User) -> Manifest:
+    info: Manifest = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
+    return {name: value for name, value in info.items() if value}
 
 
 def _kind_of(resource: Resource, subresource: str) -> Manifest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slipway.fleet.baremetal import cluster
+from slipway.fleet.baremetal.cluster import reconciler as cluster
 from slipway.fleet.baremetal.hosts import reconciler as pools
 from slipway.fleet.baremetal.machine import reconciler as machine
 from slipway.fleet.baremetal.machine import watches
@@ -35,7 +35,7 @@ def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadC
             events=events,
             enqueue=lambda request: manager.enqueue(machine.NAME, request),
         ),
-        pools.MachineInventoryPoolReconciler(client, cache, events=events),
+        pools.MachineInventoryPoolReconciler(client, cache, options, events=events),
         alive.AliveReconciler(client, cache, workload),
         guarding.RolloutGuardReconciler(client, cache, options.catalog_namespace),
     ]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.hosts.pool import MEMBER_UNSUPPORTED_REASON
+from slipway.fleet.baremetal.hosts.pool import MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON
 
 # Of BootstrapReady.
 BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
@@ -246,9 +246,9 @@ REASONS = (
         _PLAN,
         "False",
         OLD_NODE_REMAINS,
-        "A Node of this host is Ready, so the host is not touched.",
+        "A Node of this host is Ready, or is of a Machine that is still there, so the host is not touched.",
         "Goes on when the Node has gone with its last Machine.",
-        "Where it belongs to nobody, delete the Node.",
+        "Delete a Machine that stays though its host is gone; where the Node belongs to nobody, delete the Node.",
     ),
     Reason(
         _BMM,
@@ -369,6 +369,15 @@ REASONS = (
         "A host declares managed data volumes, which a reprovision would not keep.",
         "",
         "Take spec.storage out of the MachineInventory.",
+    ),
+    Reason(
+        _MIP,
+        _MEMBERS,
+        "False",
+        MEMBER_ORPHANED_REASON,
+        "A host is of a BaremetalMachine that went without giving it back: somebody took its finalizer away.",
+        "The host stays as it is, and may still be a Node.",
+        "The message has the command that lets the host be cleaned and used again.",
     ),
     Reason(_MIP, "Ready", "True", POOL_READY, "The pool can be used."),
     Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host.", "", "Name hosts."),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_address, ip_interface
 from typing import TYPE_CHECKING, TypeVar
 
-from slipway.api.cluster.infrastructure.cluster import BaremetalCluster
+from slipway.api.cluster.infrastructure.cluster import BaremetalCluster, Endpoint
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
-from slipway.api.cluster.infrastructure.names import CATALOG_NAME, INTERNAL, PROVIDER_ID_PREFIX, inventory_of
+from slipway.api.cluster.infrastructure.names import CATALOG_NAME, INTERNAL, PROVIDER_ID_PREFIX, VIP_READY_CONDITION, inventory_of
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.infrastructure.template import BaremetalMachineTemplate
 from slipway.api.cluster.kinds import (
@@ -71,6 +71,8 @@ def _judge(into: type[T], judged: Callable[[T, T | None], Verdict]) -> Callable[
     def judge(request: AdmissionRequest) -> Verdict:
         if request.object is None:
             return Verdict()
+        if _was_taken(request.object, request.old):
+            return Verdict()
         new = read(request.object, into)
         if isinstance(new, FieldError):
             return Verdict(problems([new]))
@@ -79,8 +81,9 @@ def _judge(into: type[T], judged: Callable[[T, T | None], Verdict]) -> Callable[
     return judge
 
 
-def _by(errors: Callable[[T, T | None], list[FieldError]]) -> Callable[[T, T | None], Verdict]:
-    return lambda new, old: Verdict(problems(errors(new, old)))
+def _was_taken(new: Manifest, old: Manifest | None) -> bool:
+    """Whether there is nothing to judge: one that was stored when nobody looked can still be labelled, and can go."""
+    return old is not None and (new.get("spec") == old.get("spec") or bool((new.get("metadata") or {}).get("deletionTimestamp")))
 
 
 # The provider's own kinds.
@@ -102,12 +105,19 @@ def cluster_errors(new: BaremetalCluster, old: BaremetalCluster | None) -> list[
     """The endpoint stays once it is there; a virtual router has a number, and an address of its own."""
     path, spec = Path("spec"), new.spec
     found: list[FieldError] = []
-    if old is not None and old.spec.control_plane_endpoint.host and old.spec.control_plane_endpoint != spec.control_plane_endpoint:
-        found.append(forbidden(path.child("controlPlaneEndpoint"), f"{_IMMUTABLE} once it is set: it is {old.spec.control_plane_endpoint}"))
+    was, endpoint = old.spec.control_plane_endpoint if old is not None else Endpoint(), spec.control_plane_endpoint
+    if was.host and (was.host, was.port or endpoint.port) != (endpoint.host, endpoint.port):
+        found.append(forbidden(path.child("controlPlaneEndpoint"), f"{_IMMUTABLE} once it is set: it is {was}"))
     balancer, place = spec.control_plane_load_balancer, path.child("controlPlaneLoadBalancer")
+    had = old.spec.control_plane_load_balancer if old is not None and _is_shared(old) else None
+    if had is not None and (balancer is None or (balancer.type or INTERNAL, balancer.vrid) != (had.type or INTERNAL, had.vrid)):
+        found.append(
+            forbidden(
+                place, f"type and vrid stay as they are while hosts share the address: those of vrid {had.vrid} would not hear new ones"
+            )
+        )
     if balancer is None:
-        return found if spec.control_plane_endpoint.host else [*found, required(place, "name the address of the control plane")]
-    endpoint = spec.control_plane_endpoint
+        return found if endpoint.host else [*found, required(place, "name the address of the control plane")]
     if endpoint.host and balancer.host != endpoint.host:
         found.append(invalid(place.child("host"), balancer.host, f"must be that of the control plane's endpoint, {endpoint.host}"))
     if balancer.type == INTERNAL or not balancer.type:
@@ -122,6 +132,11 @@ def cluster_errors(new: BaremetalCluster, old: BaremetalCluster | None) -> list[
         if not isinstance(_address(balancer.host), IPv4Address):
             found.append(invalid(place.child("host"), balancer.host, "must be an IPv4 address, which hosts can hold among themselves"))
     return found
+
+
+def _is_shared(cluster: BaremetalCluster) -> bool:
+    """Whether there are hosts that hold the virtual address among themselves."""
+    return any(each.type == VIP_READY_CONDITION and each.status == "True" for each in cluster.status.conditions)
 
 
 def address_errors(
@@ -218,23 +233,31 @@ def pool_errors(new: MachineInventoryPool, old: MachineInventoryPool | None) -> 
 
 
 def member_errors(new: MachineInventoryPool, old: MachineInventoryPool | None, others: Iterable[MachineInventoryPool]) -> list[FieldError]:
-    """A host is in one active pool: one that is not being deleted.  Only what is added is judged, so that a pool can be mended."""
-    had = {member.name for member in old.spec.machine_inventories} if old is not None else set()
-    taken = {
-        member.name: pool.metadata.get("name", "")
-        for pool in others
-        if not pool.metadata.get("deletionTimestamp")
+    """A host is in one active pool: one that is not being deleted; and a cluster has a hostname once.
+
+    Only what is added is judged, so that a pool can be mended.
+    """
+    had = {member.name: member.hostname for member in old.spec.machine_inventories} if old is not None else {}
+    active = [pool for pool in others if not pool.metadata.get("deletionTimestamp")]
+    taken = {member.name: pool.metadata.get("name", "") for pool in active for member in pool.spec.machine_inventories}
+    hostnames = {
+        member.hostname or member.name: pool.metadata.get("name", "")
+        for pool in active
+        if pool.spec.cluster_name == new.spec.cluster_name
         for member in pool.spec.machine_inventories
     }
-    return [
-        invalid(
-            Path("spec", "machineInventories").index(position).child("name"),
-            member.name,
-            f"is in the pool {taken[member.name]}: a host is in one pool at most; take it out of that one first",
-        )
-        for position, member in enumerate(new.spec.machine_inventories)
-        if member.name in taken and member.name not in had
-    ]
+    found = []
+    for position, member in enumerate(new.spec.machine_inventories):
+        place, hostname = Path("spec", "machineInventories").index(position), member.hostname or member.name
+        if had.get(member.name) == member.hostname:
+            continue
+        if member.name in taken and member.name not in had:
+            detail = f"is in the pool {taken[member.name]}: a host is in one pool at most; take it out of that one first"
+            found.append(invalid(place.child("name"), member.name, detail))
+        elif hostname in hostnames and member.name not in taken:
+            detail = f"is the name of a host in the pool {hostnames[hostname]} of the same cluster, and a cluster has one Node of a name"
+            found.append(invalid(place.child("hostname"), hostname, detail))
+    return found
 
 
 def _hostname_problems(hostname: str) -> list[str]:

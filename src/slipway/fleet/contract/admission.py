@@ -14,14 +14,15 @@ from slipway.api.machinery.fieldpath import Fault, FieldError, Path, aggregate, 
 from slipway.api.machinery.labels import key_problems, subdomain_problems, validate_annotations, validate_labels, value_problems
 from slipway.api.machinery.version import Version
 from slipway.fleet.contract import naming
-from slipway.runtime.webhook.admission import Problem
+from slipway.runtime.webhook.admission import Problem, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from slipway.api.cluster.core.machine import MachineTaint
     from slipway.api.cluster.meta import LabelSelector, ObjectMeta, Type
     from slipway.api.machinery.objects import Manifest
+    from slipway.runtime.webhook.admission import AdmissionRequest
 
 T = TypeVar("T", bound="Type")
 
@@ -74,6 +75,20 @@ def stored(content: Manifest | None, into: type[T]) -> T | None:
     """What is replaced, as its type; what cannot be read is not held against what replaces it."""
     found = None if content is None else read(content, into)
     return None if isinstance(found, FieldError) else found
+
+
+def judged(into: type[T], errors: Callable[[T, T | None], list[FieldError]]) -> Callable[[AdmissionRequest], Verdict]:
+    """A webhook that finds what is wrong with an object by its new state and its old one."""
+
+    def judge(request: AdmissionRequest) -> Verdict:
+        if request.object is None:
+            return Verdict()
+        new = read(request.object, into)
+        if isinstance(new, FieldError):
+            return Verdict(problems([new]))
+        return Verdict(problems(errors(new, stored(request.old, into))))
+
+    return judge
 
 
 def with_prefix(version: str) -> str:

@@ -172,6 +172,13 @@ class Patcher:
         self._before = msgspec.json.decode(msgspec.json.encode(current))
         return current
 
+    async def save(self, after: Manifest, cache: Cache) -> None:
+        """The same; the cache is told what to wait for."""
+        version = self._before["metadata"]["resourceVersion"]
+        written = await self.patch(after)
+        if written["metadata"]["resourceVersion"] != version:
+            cache.wrote(self._kind, written)
+
     async def _write(self, patch: Manifest, current: Manifest, *, subresource: str, after: Manifest | None = None) -> Manifest:
         metadata = self._before["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")

@@ -146,11 +146,15 @@ async def _ensure(client: AsyncClient, inventory: Manifest, part: Part) -> None:
     await client.update(part.kind, {**found, "metadata": metadata, **{field: part.manifest[field] for field in part.held}})
 
 
+def is_ours(found: Manifest, kind: Kind, inventory: Manifest) -> bool:
+    """Whether the object was made for the inventory."""
+    return owners.is_controlled_by(found, inventory) and (kind is not SECRET or found.get("type") == names.PLAN_SECRET_TYPE)
+
+
 def require_ours(found: Manifest, kind: Kind, inventory: Manifest) -> None:
     """An error unless the object is the inventory's own."""
     metadata = found["metadata"]
-    wrong_type = kind is SECRET and found.get("type") != names.PLAN_SECRET_TYPE
-    if wrong_type or not owners.is_controlled_by(found, inventory):
+    if not is_ours(found, kind, inventory):
         where = f"{metadata.get('namespace')}/{metadata['name']}"
         raise TakenError(
             f"the {kind.kind} {where} was not made for the MachineInventory {inventory['metadata']['name']} and is left as it is: "

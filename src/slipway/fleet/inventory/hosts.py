@@ -53,12 +53,12 @@ def add_indices(cache: Cache) -> None:
 
 async def by_identity(cache: Cache, index: str, hashed: str) -> list[Object]:
     """The inventories of an identity, the oldest first; more than one are a mistake."""
-    return sorted(await cache.list(MACHINE_INVENTORY, index=(index, hashed)), key=_age)
+    return sorted(await cache.list(MACHINE_INVENTORY, index=(index, hashed)), key=age)
 
 
 async def elder_twins(cache: Cache, found: Object) -> list[str]:
     """The inventories that have the identity of this one and are older than it."""
-    return [f"{each.namespace}/{each.name}" for each in await _twins(found, cache) if _age(each) < _age(found)]
+    return [f"{each.namespace}/{each.name}" for each in await _twins(found, cache) if age(each) < age(found)]
 
 
 async def twins(found: Object, cache: Cache) -> Iterable[Request]:
@@ -82,5 +82,6 @@ def identity_changed(old: Object | None, new: Object | None) -> bool:
     return old is None or new is None or _hashes(old) != _hashes(new)
 
 
-def _age(found: Object) -> tuple[str, str, str]:
+def age(found: Object) -> tuple[str, str, str]:
+    """Orders objects by when they came to be, alike for everybody who looks."""
     return found.metadata.creation_timestamp or "", found.namespace, found.name

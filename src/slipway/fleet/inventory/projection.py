@@ -5,6 +5,7 @@ An outcome counts by the checksum of the plan that it is of, which :mod:`slipway
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,18 +25,24 @@ if TYPE_CHECKING:
 STORAGE_UNSUPPORTED_REASON = "StorageUnsupported"
 DUPLICATE_IDENTITY_REASON = "DuplicateIdentity"
 RESETTING_REASON = "Resetting"
+IN_USE_REASON = "InUse"
 ADOPTED_REASON = "SuccessfullyAdopted"
 UNSUPPORTED_CONFIGURATOR_REASON = "UnsupportedConfigurator"
 OWNED_CONDITIONS = (names.READY_CONDITION, names.ADOPTION_READY_CONDITION, names.NETWORK_CONFIG_READY_CONDITION)
 # As long as the type of status.plan.message takes it.
 _LONGEST_OUTPUT = 4096
+LONGEST_SHOWN = 1024
+"""Of what a host printed, in a condition."""
 _LONGEST_FACTS = 64 << 10
 
 
 class PlanFacts(msgspec.Struct, frozen=True):
-    """What of a plan Secret matters to its inventory: small, where a plan may be half a megabyte."""
+    """What of a plan Secret matters to its inventory: small, where a plan may be half a megabyte and what it printed even more."""
 
     state: SecretState
+    """Without its output."""
+    printed: str = ""
+    """The end of that, on one line."""
     type: str = ""
     facts: Manifest | None = None
     facts_problem: str = ""
@@ -48,7 +55,7 @@ def facts_of(secret: Manifest) -> PlanFacts:
     state = plan.read(data)
     type_ = state.type or annotations.get(infrastructure.PLAN_TYPE_ANNOTATION) or annotations.get(names.PLAN_TYPE_ANNOTATION) or ""
     facts, problem = _host_facts(plan.plain({plan.HOST_FACTS: data.get(plan.HOST_FACTS, "")})[plan.HOST_FACTS])
-    return PlanFacts(state, type_[:63], facts, problem)
+    return PlanFacts(msgspec.structs.replace(state, output={}), output(state.output)[-_LONGEST_OUTPUT:], type_[:63], facts, problem)
 
 
 def _host_facts(raw: bytes) -> tuple[Manifest | None, str]:
@@ -63,8 +70,18 @@ def _host_facts(raw: bytes) -> tuple[Manifest | None, str]:
     registry = decoded.registry
     if registry is not None:
         registry.message = registry.message[:1024]
+    if decoded.observed_at and not _is_time(decoded.observed_at):
+        # The API server would refuse the whole status for it.
+        return None, f'the host\'s facts cannot be read: observedAt is "{decoded.observed_at[:64]}", and no time'
     found: Manifest = msgspec.to_builtins(decoded)
     return found, ""
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def tell(
@@ -104,7 +121,7 @@ def _ready(spec: Manifest, told: PlanFacts | None, problem: str, twins: Sequence
         return TRUE, names.PLAN_SUCCESSFULLY_APPLIED_REASON, f"The host applied {kind} {told.state.plan_checksum[:12]}"
     if told.state.outcome == "failed":
         times = "once" if told.state.failures <= 1 else f"{told.state.failures} times"
-        shown = output(told.state.output)[-1024:]
+        shown = told.printed[-LONGEST_SHOWN:]
         return FALSE, names.PLAN_FAILURE_REASON, f"On the host {kind} failed {times}{f': {shown}' if shown else ' and printed nothing'}"
     doing = "works on" if told.state.outcome == "in-progress" else "has not begun with"
     hint = "" if told.state.outcome == "in-progress" else ": see that the host is on, and that its agent runs and reaches this cluster"
@@ -126,7 +143,7 @@ def _tell_plan(fields: Manifest, metadata: Manifest, told: PlanFacts | None) -> 
         found["state"] = names.PLAN_APPLIED
     elif told.state.outcome == "failed":
         found["state"] = names.PLAN_FAILED
-        found["message"] = output(told.state.output)[-_LONGEST_OUTPUT:]
+        found["message"] = told.printed
     fields["plan"] = {key: value for key, value in found.items() if value}
     if told.facts is not None:
         fields["hostFacts"] = told.facts

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names as infrastructure
-from slipway.api.cluster.kinds import MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
+from slipway.api.cluster.names import DELETE_FOR_MOVE_ANNOTATION
 from slipway.api.elemental import names, plan
 from slipway.fleet.contract.conditions import FALSE
 from slipway.fleet.contract.references import controlled_by
@@ -27,7 +28,7 @@ from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.inventory.projection import PlanFacts
@@ -81,18 +82,21 @@ class MachineInventoryReconciler:
             return Result(ON_ITS_WAY)
         manifest = found.content()
         patcher = Patcher(self._client, MACHINE_INVENTORY, manifest, owned_conditions=projection.OWNED_CONDITIONS)
+        if DELETE_FOR_MOVE_ANNOTATION in found.metadata.annotations:
+            # It lives on elsewhere, and its host with it.
+            return await self._let_go(patcher, manifest) if finalizers.is_deleted(manifest) else DONE
         if finalizers.is_deleted(manifest):
             return await self._delete(patcher, manifest)
         if finalizers.add(manifest, names.MACHINE_INVENTORY_FINALIZER):
             # By itself, before anything is made that it guards; a host that registers brings it along.
-            await self._save(patcher, manifest)
+            await patcher.save(manifest, self._cache)
             return DONE
         problem = await self._equip(manifest)
         told = None if problem else await self._plan_facts(request)
         if told is not None and told.facts_problem:
             _log.warning("%s: %s", request, told.facts_problem)
         projection.tell(Status(manifest, self._clock()), manifest, told, problem=problem, twins=await hosts.elder_twins(self._cache, found))
-        await self._save(patcher, manifest)
+        await patcher.save(manifest, self._cache)
         return Result(TAKEN_RETRY) if problem else DONE
 
     async def _equip(self, manifest: Manifest) -> str:
@@ -119,36 +123,38 @@ class MachineInventoryReconciler:
         return told
 
     async def _delete(self, patcher: Patcher, manifest: Manifest) -> Result:
-        """Let the inventory go; a host that is to be reset gets the plan for it first, and must have applied it."""
+        """Let the inventory go once nobody uses its host; one that is to be reset gets the plan for it first, and must have applied it."""
         if not finalizers.has(manifest, names.MACHINE_INVENTORY_FINALIZER):
             return DONE
         annotations = manifest["metadata"].get("annotations") or {}
-        if annotations.get(names.RESETTABLE_ANNOTATION) == "true":
-            waiting = await self._reset(manifest)
-            if waiting:
-                status = Status(manifest, self._clock())
-                status.set(names.READY_CONDITION, FALSE, projection.RESETTING_REASON, waiting)
-                await self._save(patcher, manifest)
-                return DONE
+        reason, waiting = projection.IN_USE_REASON, _in_use(annotations)
+        if not waiting and annotations.get(names.RESETTABLE_ANNOTATION) == "true":
+            reason, waiting = projection.RESETTING_REASON, await self._reset(manifest)
+        if waiting:
+            Status(manifest, self._clock()).set(names.READY_CONDITION, FALSE, reason, waiting)
+            await patcher.save(manifest, self._cache)
+            return DONE
+        return await self._let_go(patcher, manifest)
+
+    async def _let_go(self, patcher: Patcher, manifest: Manifest) -> Result:
         finalizers.remove(manifest, names.MACHINE_INVENTORY_FINALIZER)
-        await self._save(patcher, manifest)
+        await patcher.save(manifest, self._cache)
         return DONE
 
     async def _reset(self, manifest: Manifest) -> str:
-        """What the deletion waits for; empty where the host is reset or was never given a Secret."""
+        """What the deletion waits for; empty where the host is reset, or has no Secret by which it could be told to."""
         metadata = manifest["metadata"]
         secret = await self._client.find(SECRET, metadata["name"], metadata["namespace"])
-        if secret is None:
+        if secret is None or not accounts.is_ours(secret, SECRET, manifest):
             return ""
-        accounts.require_ours(secret, SECRET, manifest)
         told = projection.facts_of(secret)
         way_out = f"To let it go as it is, set the annotation {names.RESETTABLE_ANNOTATION} to false"
-        wanted = plan.encode(reset_plan())
+        wanted = plan.encode(reset_plan(metadata.get("annotations") or {}))
         if told.state.plan_checksum == plan.checksum(wanted):
             if told.state.outcome == "applied":
                 return ""
             if told.state.outcome == "failed":
-                return f"The reset failed on the host: {projection.output(told.state.output)[-1024:] or 'it printed nothing'}. {way_out}"
+                return f"The reset failed on the host: {told.printed[-projection.LONGEST_SHOWN :] or 'it printed nothing'}. {way_out}"
             return f"Waiting for the host to be reset. {way_out}"
         if told.state.in_flight and told.state.plan_checksum != plan.checksum(plan.EMPTY):
             return f"Waiting for the {told.type or 'current'} plan to end before the host is reset. {way_out}"
@@ -158,7 +164,13 @@ class MachineInventoryReconciler:
         await self._client.update(SECRET, {**secret, "metadata": {**secret["metadata"], "annotations": annotations}, "data": data})
         return f"Waiting for the host to be reset. {way_out}"
 
-    async def _save(self, patcher: Patcher, manifest: Manifest) -> None:
-        written = await patcher.patch(manifest)
-        if written["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
-            self._cache.wrote(MACHINE_INVENTORY, written)
+
+def _in_use(annotations: Mapping[str, str]) -> str:
+    """What the deletion waits for while a machine has the host: without its plan Secret it could not be cleaned, and would stay a Node."""
+    user = annotations.get(infrastructure.OWNER_BAREMETAL_MACHINE_ANNOTATION)
+    if not user:
+        return ""
+    return (
+        f"The host is in use by the {BAREMETAL_MACHINE.kind} {user}: delete its Machine, which gives the host back. Where there is no such "
+        f"{BAREMETAL_MACHINE.kind}, remove the annotation {infrastructure.OWNER_BAREMETAL_MACHINE_ANNOTATION}"
+    )

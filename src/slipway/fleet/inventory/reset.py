@@ -1,25 +1,46 @@
-"""The plan that resets a host whose inventory is deleted: it starts its recovery system, which formats the disks and lets it register anew.
+"""The plan that resets a host whose inventory is deleted, as elemental-operator has it.
 
-Elemental's hosts read ``/oem/reset-plan.yaml`` in the recovery system; the order and the names on the host are Elemental's.
+A host that Elemental's toolkit installed starts its recovery system, which reads ``/oem``: a stage there starts elemental-register-reset,
+which registers the host anew, formats what ``config.elemental.reset`` of its registration says, and boots.  A host that was installed
+otherwise (``no-toolkit``) has no recovery system: it only gets a marker, and whoever installed it resets it.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from slipway.api.elemental import names
 from slipway.api.elemental.plan import Instruction, Plan, PlanFile
 from slipway.api.machinery.yaml import goyaml
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 MAX_FAILURES = 3
-_CONFIG = "/oem/reset-plan.yaml"
-_RESET = {"elemental": {"reset": {"enabled": True, "reset-persistent": True, "reset-oem": True, "reboot": True}}}
+_STAGE = {
+    "name": "Elemental Reset",
+    "stages": {
+        "network.after": [
+            {
+                "name": "Reset the host",
+                # In the recovery system alone: the first is the marker of toolkits before 2.0.
+                "if": "[ -f /run/cos/recovery_mode ] || [ -f /run/elemental/recovery_mode ]",
+                "commands": ["systemctl start elemental-register-reset"],
+            }
+        ]
+    },
+}
+_MANAGED = Plan(
+    files=(PlanFile("/oem/reset-cloud-config.yaml", goyaml.dump(_STAGE).encode()),),
+    instructions=(
+        Instruction("boot-recovery", "grub2-editenv", ("/oem/grubenv", "set", "next_entry=recovery")),
+        # In a minute, so that the outcome is stored first.
+        Instruction("reboot", "shutdown", ("-r", "+1")),
+    ),
+)
+_UNMANAGED = Plan(files=(PlanFile("/var/lib/elemental/.unmanaged_reset", b"the MachineInventory of this host is deleted\n"),))
 
 
-def reset_plan() -> Plan:
-    """Always the same plan, so that it is known by its checksum after a restart of the manager."""
-    return Plan(
-        files=(PlanFile(_CONFIG, goyaml.dump(_RESET).encode()),),
-        instructions=(
-            Instruction("boot-recovery", "grub2-editenv", ("/oem/grubenv", "set", "next_entry=recovery")),
-            # Delayed, so that the outcome is stored first.
-            Instruction("reboot", "systemd-run", ("--on-active=5", "systemctl", "reboot")),
-        ),
-    )
+def reset_plan(annotations: Mapping[str, str]) -> Plan:
+    """The plan of a host by the annotations of its inventory: always the same one, known by its checksum after a restart of the manager."""
+    return _UNMANAGED if annotations.get(names.OS_UNMANAGED_ANNOTATION) == "true" else _MANAGED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, MACHINE_REGISTRATION
 from slipway.api.elemental.inventory import MachineInventory
@@ -12,16 +12,11 @@ from slipway.api.elemental.protocol import TOKEN_PATTERN, is_token
 from slipway.api.elemental.registration import MachineRegistration
 from slipway.api.machinery.fieldpath import FieldError, Path, forbidden, invalid
 from slipway.api.machinery.labels import key_problems
-from slipway.fleet.contract.admission import problems, read, stored
-from slipway.runtime.webhook.admission import Validator, Verdict
+from slipway.fleet.contract.admission import judged
+from slipway.runtime.webhook.admission import Validator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from slipway.api.cluster.meta import Type
-    from slipway.runtime.webhook.admission import AdmissionRequest
-
-T = TypeVar("T", bound="Type")
+    from collections.abc import Mapping
 
 _STORAGE = (
     "data volumes that outlive a reprovisioning are not managed here: remove them; "
@@ -33,21 +28,9 @@ _CONCERNED = "has(object.spec) && (has(object.spec.storage) || (oldObject != nul
 
 def webhooks() -> list[Validator]:
     return [
-        Validator(MACHINE_INVENTORY, _judge(MachineInventory, inventory_errors), condition=_CONCERNED),
-        Validator(MACHINE_REGISTRATION, _judge(MachineRegistration, registration_errors)),
+        Validator(MACHINE_INVENTORY, judged(MachineInventory, inventory_errors), condition=_CONCERNED),
+        Validator(MACHINE_REGISTRATION, judged(MachineRegistration, registration_errors)),
     ]
-
-
-def _judge(into: type[T], errors: Callable[[T, T | None], list[FieldError]]) -> Callable[[AdmissionRequest], Verdict]:
-    def judge(request: AdmissionRequest) -> Verdict:
-        if request.object is None:
-            return Verdict()
-        new = read(request.object, into)
-        if isinstance(new, FieldError):
-            return Verdict(problems([new]))
-        return Verdict(problems(errors(new, stored(request.old, into))))
-
-    return judge
 
 
 def inventory_errors(new: MachineInventory, old: MachineInventory | None) -> list[FieldError]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from ipaddress import ip_interface
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from slipway.api.cluster import names
 from slipway.api.cluster.core.cluster import Cluster
@@ -28,10 +28,9 @@ from slipway.api.machinery.fieldpath import FieldError, Fields, Path, forbidden,
 from slipway.api.machinery.labels import value_problems
 from slipway.fleet.contract import naming, selectors
 from slipway.fleet.contract.admission import (
+    judged,
     metadata_errors,
     naming_errors,
-    problems,
-    read,
     readable,
     selector_problem,
     share_errors,
@@ -41,18 +40,16 @@ from slipway.fleet.contract.admission import (
     with_prefix,
     worker_taint_errors,
 )
-from slipway.runtime.webhook.admission import Defaulter, Validator, Verdict
+from slipway.runtime.webhook.admission import Defaulter, Validator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from slipway.api.cluster.core.machine import Bootstrap, MachineTemplateSpec
     from slipway.api.cluster.kinds import Kind
     from slipway.api.cluster.meta import LabelSelector, Type
     from slipway.api.machinery.objects import Manifest
     from slipway.runtime.webhook.admission import AdmissionRequest
-
-T = TypeVar("T", bound="Type")
 
 NODE_DELETION_TIMEOUT_SECONDS = 10
 NODE_STARTUP_TIMEOUT_SECONDS = 600
@@ -72,29 +69,17 @@ _NAMING_VALUES = {"machineSet": {"name": "machineset"}}
 
 def webhooks() -> list[Validator | Defaulter]:
     return [
-        Validator(CLUSTER, _judge(Cluster, cluster_errors)),
+        Validator(CLUSTER, judged(Cluster, cluster_errors)),
         Defaulter(MACHINE, _default_machine),
-        Validator(MACHINE, _judge(Machine, machine_errors)),
+        Validator(MACHINE, judged(Machine, machine_errors)),
         Defaulter(MACHINE_SET, _default_set),
-        Validator(MACHINE_SET, _judge(MachineSet, set_errors)),
+        Validator(MACHINE_SET, judged(MachineSet, set_errors)),
         Defaulter(MACHINE_DEPLOYMENT, _default_deployment),
-        Validator(MACHINE_DEPLOYMENT, _judge(MachineDeployment, deployment_errors)),
+        Validator(MACHINE_DEPLOYMENT, judged(MachineDeployment, deployment_errors)),
         Defaulter(MACHINE_HEALTH_CHECK, _default_health_check),
-        Validator(MACHINE_HEALTH_CHECK, _judge(MachineHealthCheck, health_check_errors)),
-        Validator(MACHINE_DRAIN_RULE, _judge(MachineDrainRule, drain_rule_errors)),
+        Validator(MACHINE_HEALTH_CHECK, judged(MachineHealthCheck, health_check_errors)),
+        Validator(MACHINE_DRAIN_RULE, judged(MachineDrainRule, drain_rule_errors)),
     ]
-
-
-def _judge(into: type[T], errors: Callable[[T, T | None], list[FieldError]]) -> Callable[[AdmissionRequest], Verdict]:
-    def judge(request: AdmissionRequest) -> Verdict:
-        if request.object is None:
-            return Verdict()
-        new = read(request.object, into)
-        if isinstance(new, FieldError):
-            return Verdict(problems([new]))
-        return Verdict(problems(errors(new, stored(request.old, into))))
-
-    return judge
 
 
 # Defaults.

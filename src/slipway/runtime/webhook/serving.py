@@ -16,7 +16,7 @@ from aiohttp import web
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tls
 from slipway.runtime import logs
-from slipway.runtime.webhook import certificates
+from slipway.runtime.webhook import certificates, listening
 
 if TYPE_CHECKING:
     import ssl
@@ -35,6 +35,7 @@ _LINGER = 1.0
 LOOK = 60.0
 RETRY = 5.0
 _CLOSING = 5.0
+_MOST_CONNECTIONS = 512
 
 
 class Pair(NamedTuple):
@@ -92,6 +93,8 @@ class HttpsServer:
         look: float = LOOK,
         retry: float = RETRY,
         largest_header: int = 8190,
+        idle: float = _IDLE,
+        most_connections: int = _MOST_CONNECTIONS,
     ) -> None:
         self._source = source
         self._application = application
@@ -100,6 +103,8 @@ class HttpsServer:
         self._wanted_port = port
         self._look, self._retry = look, retry
         self._largest_header = largest_header
+        self._idle = idle
+        self._most_connections = most_connections
         self._pair: Pair | None = None
         self._context: ssl.SSLContext | None = None
         self._why_not = f"{what} are not served yet"
@@ -121,7 +126,7 @@ class HttpsServer:
             access_log=None,
             shutdown_timeout=_CLOSING,
             auto_decompress=False,
-            keepalive_timeout=_IDLE,
+            keepalive_timeout=self._idle,
             lingering_time=_LINGER,
             max_field_size=self._largest_header,
         )
@@ -135,9 +140,9 @@ class HttpsServer:
             await runner.cleanup()
 
     async def _listen(self, runner: web.AppRunner) -> None:
-        site = web.TCPSite(runner, self._address or None, self._wanted_port, ssl_context=self._context)
         try:
-            await site.start()
+            for each in listening.listen(self._address, self._wanted_port, self._most_connections):
+                await web.SockSite(runner, each, ssl_context=self._context).start()
         except OSError as error:
             raise OperatorError(
                 f"cannot serve {self._bare} on port {self._wanted_port}: {error.strerror or error}; {self._flag} chooses another"

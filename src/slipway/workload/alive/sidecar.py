@@ -227,11 +227,13 @@ class SideCar:
 
     def _watch_for_ever(self) -> None:
         while not self.stop.is_set():
+            pause = _GUARD_SECONDS
             try:
                 self.watch_once(_WATCH_SECONDS)
             except (OperatorError, OSError) as error:
                 self._say_once("peers", f"the peers stay as they are: {error}")
-                self.stop.wait(_RETRY_SECONDS)
+                pause = _RETRY_SECONDS
+            self.stop.wait(pause)
 
     def _connect_to_this_host(self) -> Client:
         path = self._files.kubeconfig
@@ -284,9 +286,11 @@ def _fault_of(path: Path) -> str:
     """What keepalived has against a configuration; empty where it takes it."""
     import subprocess
 
-    done = subprocess.run(
-        [pod.PROGRAM, "--config-test", f"--use-file={path}"], capture_output=True, text=True, timeout=_LEAVE_SECONDS, check=False
-    )
+    command = [pod.PROGRAM, "--config-test", f"--use-file={path}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LEAVE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"it did not say within {_LEAVE_SECONDS:g} s"
     return "" if done.returncode == 0 else (done.stderr or done.stdout).strip() or f"it ended with {done.returncode}"
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, Observed, Step, joined, next_step
+from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, Observed, Step, joined, made_by_plan, next_step
 from slipway.fleet.baremetal.plans.planfacts import PlanFacts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -49,6 +49,9 @@ GOING = CLAIMED._replace(deleting=True)
         (GOING._replace(claimed=False), Step.FORGET),
         (GOING._replace(has_owner=False, has_cluster=False, claimed=False), Step.FORGET),
         (GOING, Step.RELEASE),
+        (GOING._replace(force=True), Step.RELEASE),
+        (GOING._replace(force=True, written=True), Step.GIVE_UP),
+        (GOING._replace(force=True, plan=None), Step.GIVE_UP),
         (GOING._replace(provisioned=True), Step.CLEAN),
         (GOING._replace(plan=None), Step.WAIT_FOR_SECRET),
         (GOING._replace(plan=OURS), Step.CLEAN),
@@ -70,17 +73,33 @@ def test_the_next_step(observed: Observed, step: Step) -> None:
     assert next_step(observed, NOW) is step
 
 
+NEW_NODE, OLD_NODE = NodeFacts("n", "v1", "new"), NodeFacts("a", "v1", "old")
+
+
 @pytest.mark.parametrize(
-    ("node", "boot_before", "fits", "verdict"),
+    ("nodes", "boots_before", "found"),
     [
-        (None, "", True, Joined.NO),
-        (NodeFacts("n", "v1", "new"), "", True, Joined.YES),
-        (NodeFacts("n", "v1", "new"), "old", True, Joined.YES),
-        (NodeFacts("n", "v1", "old"), "old", True, Joined.NO),
-        (NodeFacts("n", "v1", "new"), "old", False, Joined.OTHER_VERSION),
-        # It was registered, and what it is comes with its first status.
-        (NodeFacts("n", "", ""), "old", False, Joined.NO),
+        ([], "", None),
+        ([NEW_NODE], "", NEW_NODE),
+        ([NEW_NODE], "old", NEW_NODE),
+        ([OLD_NODE], "old", None),
+        ([OLD_NODE, NEW_NODE], "old", NEW_NODE),
+        ([OLD_NODE, OLD_NODE._replace(boot_id="older")], "old,older", None),
     ],
 )
-def test_a_node_is_the_one_that_the_plan_made(node: NodeFacts | None, boot_before: str, fits: bool, verdict: Joined) -> None:
-    assert joined(node, boot_before, fits=fits) is verdict
+def test_a_node_is_the_one_that_the_plan_made(nodes: list[NodeFacts], boots_before: str, found: NodeFacts | None) -> None:
+    assert made_by_plan(nodes, boots_before) == found
+
+
+@pytest.mark.parametrize(
+    ("node", "fits", "verdict"),
+    [
+        (None, True, Joined.NO),
+        (NEW_NODE, True, Joined.YES),
+        (NEW_NODE, False, Joined.OTHER_VERSION),
+        # It was registered, and what it is comes with its first status.
+        (NEW_NODE._replace(version=""), False, Joined.NO),
+    ],
+)
+def test_a_node_has_the_version_of_its_machine(node: NodeFacts | None, fits: bool, verdict: Joined) -> None:
+    assert joined(node, fits=fits) is verdict

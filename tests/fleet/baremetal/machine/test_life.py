@@ -9,8 +9,10 @@ import pytest
 import yaml
 from fleet.baremetal.estate import NS, REGISTRY, USER_DATA, VERSION, VIP, Estate
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, NODE, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, NODE, SECRET
 from slipway.api.elemental import plan as plans
+from slipway.fleet.baremetal.machine import watches
+from slipway.runtime.objects import Request
 
 pytestmark = [pytest.mark.asyncio]
 
@@ -162,6 +164,26 @@ async def test_the_host_that_came_back_is_taken_again(metal: Estate) -> None:
     assert (await metal.status("new"))["phase"] == "Running"
 
 
+async def test_a_host_does_not_become_a_node_again_before_its_last_machine_has_taken_its_node_away(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("old", data=None)
+    await metal.joins("rack-1", ready=False)
+    await metal.patch(NODE, "rack-1", {"metadata": {"annotations": {"cluster.x-k8s.io/machine": "old"}}})
+    await metal.client.delete(BAREMETAL_MACHINE, "old", NS)
+    await metal.machine("new")
+    await metal.reconcile("new")
+    _, reason, message = await metal.condition("new", "PlanApplied")
+    assert (reason, message) == (
+        "OldNodeRemains",
+        "no plan is written yet: the Node rack-1 is of the Machine old, which is still there; waiting for both to go",
+    )
+    assert await metal.plan_type("rack-1") == ""
+
+    await metal.client.delete(MACHINE, "old", NS)
+    await metal.reconcile("new")
+    assert await metal.plan_type("rack-1") == "reprovision", "a Node that was left behind holds up nobody"
+
+
 async def test_a_machine_that_never_got_a_plan_lets_its_host_go_at_once(metal: Estate) -> None:
     await two_hosts(metal)
     await metal.machine("m", data=None)
@@ -234,6 +256,45 @@ async def test_a_status_that_was_lost_is_found_again_in_the_host(metal: Estate) 
     status = await metal.status("m")
     assert (status["phase"], status["machineInventoryRef"]["name"], status["ready"]) == ("Running", "rack-1", True)
     assert (await metal.get(SECRET, "rack-1"))["metadata"]["resourceVersion"] == before
+
+
+async def test_a_machine_without_a_version_says_so(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("m", version="")
+    await metal.reconcile("m")
+    _, reason, message = await metal.condition("m", "ImageResolved")
+    assert (reason, "the Machine has no spec.version" in message) == ("ImageCatalogMiss", True)
+    assert await metal.plan_type("rack-1") == ""
+
+
+async def test_bootstrap_data_that_no_secret_could_hold_twice_is_told(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.machine("m", data=f"{USER_DATA}# {'x' * 600 * 1024}\n")
+    await metal.reconcile("m")
+    _, reason, message = await metal.condition("m", "BootstrapReady")
+    assert (reason, "600 KiB long" in message) == ("BootstrapInvalid", True)
+
+
+async def test_a_node_is_found_beside_one_that_an_earlier_machine_left_behind(metal: Estate) -> None:
+    await two_hosts(metal)
+    await metal.joins("rack-1", name="a-former-name", boot_id="boot-0", ready=False)
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    assert (await metal.condition("m", "NodeJoined"))[2] == f"Node rack-1, {VERSION}"
+    assert (await metal.status("m"))["phase"] == "Running"
+
+
+async def test_a_host_that_comes_back_concerns_those_who_wait_for_one(metal: Estate) -> None:
+    await two_hosts(metal)
+    for name in ("runs", "waits"):
+        await metal.machine(name)
+    await metal.becomes_a_node("runs", "rack-1")
+    annotations = {"baremetal.alauda.io/pool": "pool", "baremetal.alauda.io/allocation-state": "Available"}
+    await metal.patch(MACHINE_INVENTORY, "rack-2", {"metadata": {"annotations": annotations}})
+    await metal.settle()
+    host = await metal.cache.get(MACHINE_INVENTORY, "rack-2", NS)
+    assert host is not None
+    assert list(await watches.of_inventory(host, metal.cache)) == [Request(NS, "waits")]
 
 
 async def test_phases_are_told_by_events(metal: Estate) -> None:

@@ -49,6 +49,7 @@ write_files:
 runcmd:
   - kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml {{ ds.nothing }}
 """
+CONFIGURATION = '"apiVersion: kubeadm.k8s.io/v1beta4\\nkind: JoinConfiguration\\n"'
 
 
 def resolved(text: str | bytes, data_format: str = "cloud-config", files: tuple[HostFile, ...] = ()) -> Resolved:
@@ -120,6 +121,15 @@ def test_a_provider_id_that_is_there_is_replaced() -> None:
     assert kubeadm(resolved(other).user_data)[0]["nodeRegistration"]["kubeletExtraArgs"] == [{"name": "provider-id", "value": PROVIDER_ID}]
 
 
+def test_a_provider_id_that_is_there_is_replaced_in_the_older_version_too() -> None:
+    older = JOIN.replace("v1beta4", "v1beta3").replace(
+        "- name: node-labels\n          value: a=b", 'provider-id: aws:///i\n          v: "4"'
+    )
+    older = older.replace("        provider-id", "          provider-id")
+    registration = kubeadm(resolved(older).user_data)[0]["nodeRegistration"]
+    assert registration["kubeletExtraArgs"] == {"provider-id": PROVIDER_ID, "v": "4"}
+
+
 def test_a_socket_that_is_set_stays() -> None:
     other = JOIN.replace("nodeRegistration:\n", "nodeRegistration:\n        criSocket: unix:///run/crio.sock\n")
     assert kubeadm(resolved(other).user_data)[0]["nodeRegistration"]["criSocket"] == "unix:///run/crio.sock"
@@ -174,6 +184,14 @@ def test_line_ends_of_windows_are_read() -> None:
         (b"#cloud-config\nwrite_files: many\n", "cloud-config", "no kubeadm configuration"),
         (b"## template: jinja\n#cloud-config\n{% if x %}\nruncmd: [a]\n{% endif %}\n", "", "Jinja must stand inside of values"),
         (JOIN.replace("name: '{{", "name: {{").replace("}}'", "}}").encode(), "", "the bootstrap data cannot be used"),
+        (
+            JOIN.replace("kubeletExtraArgs:\n        - name: node-labels\n          value: a=b", "kubeletExtraArgs: [a]").encode(),
+            "",
+            "is not what",
+        ),
+        (JOIN.replace("v1beta4", "v1beta3").encode(), "", "nodeRegistration of the JoinConfiguration in the bootstrap data is not what"),
+        (f"#cloud-config\nwrite_files:\n- {{path: /run/content, content: {CONFIGURATION}}}\n".encode(), "", "on a line of its own"),
+        (f'#cloud-config\nwrite_files:\n- "content": {CONFIGURATION}\n  path: /run/x\n'.encode(), "", "on a line of its own"),
         (b"#cloud-config\nwrite_files: [{path: x, content: 'kind: JoinConfiguration\n\n  apiVersion: kubeadm.k8s.io/v1beta4'}]\n", "", ""),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError, image
+from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError, image, platform_registry
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 WHERE = "cpaas-system/elemental-image-catalog"
@@ -90,3 +90,11 @@ def test_what_is_no_reference_is_told(entry: str) -> None:
 def test_a_registry_that_is_none_is_told(registry: str) -> None:
     with pytest.raises(OperatorError, match="is no host"):
         resolved("base:v1", registry)
+
+
+@pytest.mark.parametrize(
+    ("type_", "address"),
+    [("Opaque", "registry.lan:5000"), ("elemental.cattle.io/plan", "")],
+)
+def test_the_secret_of_a_host_is_not_that_of_the_platforms_registry(type_: str, address: str) -> None:
+    assert platform_registry({"type": type_, "data": {"address": "cmVnaXN0cnkubGFuOjUwMDAK"}}) == address

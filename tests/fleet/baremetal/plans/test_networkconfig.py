@@ -75,3 +75,34 @@ def test_a_bond_is_made_of_its_parts_again() -> None:
         "eth0": "52:54:00:00:00:0a",
         "eth1": "52:54:00:00:00:0b",
     }
+
+
+def test_a_vlan_stands_on_its_bond_again_though_the_bond_has_no_address() -> None:
+    observed = ObservedNetwork(
+        interfaces=[
+            ObservedInterface(name="eth0", mac="52:54:00:00:00:0a", mtu=9000, master="bond0"),
+            ObservedInterface(name="eth1", mac="52:54:00:00:00:0b", mtu=9000, master="bond0"),
+            ObservedInterface(name="bond0", mac="52:54:00:00:00:0a", mtu=9000),
+            ObservedInterface(name="bond0.100", mac="52:54:00:00:00:0a", addresses=["10.0.0.5/24"]),
+            ObservedInterface(name="eth2", mac="52:54:00:00:00:0c"),
+        ],
+        routes=[ObservedRoute(destination="default", gateway="10.0.0.1", interface="bond0.100")],
+    )
+    nothing = {"dhcp4": False, "dhcp6": False}
+    assert yaml.safe_load(network_config(observed)) == {
+        "version": 2,
+        "ethernets": {
+            name: {"match": {"macaddress": mac}, "set-name": name, "mtu": 9000, **nothing}
+            for name, mac in (("eth0", "52:54:00:00:00:0a"), ("eth1", "52:54:00:00:00:0b"))
+        },
+        "bonds": {"bond0": {"interfaces": ["eth0", "eth1"], "parameters": {"mode": "active-backup"}, "mtu": 9000, **nothing}},
+        "vlans": {
+            "bond0.100": {
+                "link": "bond0",
+                "id": 100,
+                "addresses": ["10.0.0.5/24"],
+                "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1"}],
+                **nothing,
+            }
+        },
+    }

@@ -265,6 +265,24 @@ def test_a_host_without_a_container_runtime_or_a_manifest_is_clean(host: HostRoo
     assert [call for call in host.calls if not call.startswith("systemctl")] == []
 
 
+def test_a_kubelet_that_cannot_be_masked_is_disabled_and_comes_back_with_the_next_node(host: HostRoot) -> None:
+    host.answers("systemctl", 'if [ "$1" = mask ]; then echo "File kubelet.service already exists."; exit 1; fi')
+    host.apply(quick(clean("uid-1")))
+    assert host.calls[:3] == ["systemctl mask kubelet.service", "systemctl disable kubelet.service", "systemctl stop kubelet.service"]
+    before = len(host.calls)
+    for _ in range(2):
+        assert host.run(instruction(reprovision(WANTED), "unmask-kubelet")).returncode == 0
+    unmask, enable = "systemctl unmask kubelet.service", "systemctl enable kubelet.service"
+    assert host.calls[before:] == [unmask, enable, unmask]
+
+
+def test_manifests_in_a_folder_are_retired_each_time(host: HostRoot) -> None:
+    for number in ("1", "2"):
+        host.write("/etc/kubernetes/manifests/more/pod.yaml", number)
+        host.apply(quick(clean(number)))
+    assert host.path("/var/lib/slipway/retired-manifests/more/pod.yaml").read_text() == "2"
+
+
 def test_keepalived_is_ended_until_its_address_is_gone(host: HostRoot) -> None:
     host.write("/proc/4711/comm", "keepalived\n")
     # The second signal is the one that works, as after a restart by the kubelet.

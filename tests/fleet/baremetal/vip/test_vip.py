@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.baremetal.vip.vip import Peer, VIPError
 
 VIP = "192.0.2.100"
+NETWORK = IPv4Network("192.0.2.0/24")
 
 
 def cluster(name: str = "c", created: str = "2030-01-01T00:00:00Z", **balancer: Any) -> BaremetalCluster:
@@ -47,7 +49,7 @@ THREE = vip.peers(cluster(), [pool(*HOSTS)], [], HOSTS)
 
 
 def test_all_members_of_the_pool_are_peers_whether_they_are_nodes_or_not() -> None:
-    assert THREE.known == tuple(Peer(f"host-{number}", f"192.0.2.1{number}", "eth0") for number in (1, 2, 3))
+    assert THREE.known == tuple(Peer(f"host-{number}", f"192.0.2.1{number}", "eth0", NETWORK) for number in (1, 2, 3))
     assert THREE.unknown == ()
 
 
@@ -65,7 +67,7 @@ def test_a_control_plane_that_moves_has_the_hosts_of_both_pools() -> None:
 
 def test_the_virtual_address_on_a_device_is_not_the_hosts_own() -> None:
     found = vip.peers(cluster(), [pool("host-1")], [], {"host-1": inventory(f"{VIP}/32", "fe80::1/64", "192.0.2.11/24")})
-    assert found.known == (Peer("host-1", "192.0.2.11", "eth0"),)
+    assert found.known == (Peer("host-1", "192.0.2.11", "eth0", NETWORK),)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +150,15 @@ def test_of_two_clusters_with_one_vrid_the_younger_is_refused() -> None:
         vip.check(younger, THREE, [older, younger])
     assert refused.value.reason == names.VRID_IN_USE_REASON
     assert "default/older" in refused.value.message
+
+
+def test_a_vrid_on_another_network_segment_is_in_nobodys_way() -> None:
+    elsewhere = cluster("older", host="198.51.100.9")
+    younger = cluster("younger", created="2030-01-02T00:00:00Z")
+    vip.check(younger, THREE, [elsewhere, younger])
+    without_prefix = vip.peers(younger, [pool(*HOSTS)], [], {name: inventory("192.0.2.11") for name in HOSTS})
+    with pytest.raises(VIPError):
+        vip.check(younger, without_prefix, [elsewhere, younger])
 
 
 def test_a_vrid_of_an_external_load_balancer_is_in_nobodys_way() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fleet.infrastructure import TEST_CONFIG, TEST_MACHINE, TEST_MACHINE_TEMPLATE, crds, reference
+from fleet.infrastructure import TEST_CONFIG, TEST_CONFIG_TEMPLATE, TEST_MACHINE, TEST_MACHINE_TEMPLATE, crds, reference, template
 from fleet.machines.workers import SPACE, Workers, condition
 
 from slipway.api.cluster import names
@@ -104,11 +104,12 @@ async def test_nothing_is_written_where_nothing_changes(workers: Workers) -> Non
     assert workers.verbs == {}
 
 
-@pytest.mark.parametrize(("surge", "unavailable"), [(1, 0), (0, 1), ("50%", "50%")])
-async def test_a_new_version_is_rolled_out_within_the_bounds(workers: Workers, surge: int | str, unavailable: int | str) -> None:
+@pytest.mark.parametrize(("surge", "unavailable", "most", "fewest"), [(1, 0, 4, 3), (0, 1, 3, 2), (0, 2, 3, 1), ("50%", "50%", 5, 2)])
+async def test_a_new_version_is_rolled_out_within_the_bounds(
+    workers: Workers, surge: int | str, unavailable: int | str, most: int, fewest: int
+) -> None:
     await create(workers, surge=surge, unavailable=unavailable)
     await workers.patch(MACHINE_DEPLOYMENT, "md", to_version("v1.36.0"))
-    most, fewest = 3 + (1 if surge == 1 else 2 if surge else 0), 3 - (1 if unavailable else 0)
 
     async def bounded() -> None:
         machines = await workers.all(MACHINE)
@@ -119,6 +120,32 @@ async def test_a_new_version_is_rolled_out_within_the_bounds(workers: Workers, s
     assert await workers.names(TEST_MACHINE) == await workers.names(TEST_CONFIG) == await workers.names(MACHINE)
     (left,) = await workers.all(MACHINE_SET)
     assert left["metadata"]["annotations"][names.REVISION_ANNOTATION] == "2"
+
+
+async def test_another_bootstrap_template_is_a_rollout_of_its_own(workers: Workers) -> None:
+    await create(workers, replicas=2, surge=0, unavailable=1)
+    before = await workers.names(MACHINE)
+    await workers.client.create(TEST_CONFIG_TEMPLATE, template(TEST_CONFIG_TEMPLATE, "b2", SPACE, {"size": "other"}))
+    await workers.patch(
+        MACHINE_DEPLOYMENT, "md", {"spec": {"template": {"spec": {"bootstrap": {"configRef": reference(TEST_CONFIG_TEMPLATE, "b2")}}}}}
+    )
+
+    async def replaced() -> bool:
+        return not set(before) & set(await workers.names(MACHINE)) and await rolled_out(workers, "v1.35.0", 2)
+
+    await workers.until(replaced)
+    assert [config["spec"] for config in await workers.all(TEST_CONFIG)] == [{"size": "other"}] * 2
+
+
+async def test_workers_follow_their_control_plane_over_two_minor_versions_in_one_step(workers: Workers) -> None:
+    await workers.control_plane("v1.37.0", "v1.37.0")
+    await create(workers, replicas=2, surge=0, unavailable=1)
+    await workers.patch(MACHINE_DEPLOYMENT, "md", to_version("v1.37.0"))
+
+    async def direct() -> None:
+        assert set(await workers.versions()) <= {"v1.35.0", "v1.37.0"}
+
+    await workers.until(lambda: rolled_out(workers, "v1.37.0", 2), each=direct)
 
 
 async def test_what_needs_no_new_machine_is_changed_on_the_machines_that_are_there(workers: Workers) -> None:

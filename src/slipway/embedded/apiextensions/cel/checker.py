@@ -154,6 +154,10 @@ class _Checker:
         name = qualified(node)
         if name in library.TYPES and not any(name.partition(".")[0] in scope for scope in self._scopes):
             return types.type_of(library.TYPES[name])
+        if name in self._scopes[0] and not any(name.partition(".")[0] in scope for scope in self._scopes[1:]):
+            # A variable whose name has a dot in it.
+            self.names.add(name)
+            return self._scopes[0][name]
         operand = types.substituted(self.check(node.operand), self.known)
         target, was_optional = types.unwrapped(operand)
         result = ERROR
@@ -169,7 +173,8 @@ class _Checker:
             if target.kind == "param":
                 self._fits(DYN, target)
             elif not types.is_open(target):
-                self._fault(node, f"type '{target}' does not support field selection")
+                unresolved = f"unexpected failed resolution of '{target}'"
+                self._fault(node, unresolved if target.kind in types.FIELDLESS else f"type '{target}' does not support field selection")
             result = DYN
         if node.tests:
             return BOOL

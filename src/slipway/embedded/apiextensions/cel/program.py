@@ -137,6 +137,9 @@ class _Compiler:
         return step
 
     def _select(self, node: nodes.Select, *, inside: bool) -> Step:
+        whole = qualified(node)
+        if whole in self._scopes[0] and not any(whole.partition(".")[0] in scope for scope in self._scopes[1:]):
+            return self._ident(nodes.Ident(node.position, whole), cost=0 if inside else 1)
         operand, name = self.step(node.operand, inside=inside and not node.tests), node.name
         # An attribute that begins with something computed costs as much as one that begins with a variable.
         begin = 0 if inside or node.tests or _is_attribute(node.operand) else 1

@@ -177,7 +177,7 @@ class RuleTree:
             return
         place, kind = path or NO_FIELD, self._schema.get("type") or ""
         if found.budget <= 0:
-            found.errors.append(FieldError.invalid(place, kind, _OUT_OF_BUDGET))
+            found.errors.append(FieldError.invalid(place, kind, OUT_OF_BUDGET))
             found.budget = -1
             return
         try:
@@ -211,7 +211,7 @@ class RuleTree:
             why = "operation cancelled: actual cost limit exceeded"
             problem = f"'{why}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.text}"
         if run.cost > found.budget:
-            problem = _OUT_OF_BUDGET
+            problem = OUT_OF_BUDGET
         if problem:
             found.errors.append(FieldError.invalid(place, kind, problem))
             found.budget = -1 if run.cost > min(CALL_LIMIT, found.budget) else found.budget - run.cost
@@ -246,7 +246,7 @@ class RuleTree:
         return rule.text if rule.written.get("message") else f"failed rule: {rule.text}"
 
 
-_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 def _problem(error: str, rule: Rule) -> str:

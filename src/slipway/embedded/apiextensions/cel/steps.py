@@ -138,14 +138,24 @@ def fitting(overloads: list[Overload], given: list[Any], function: str) -> Overl
 
 
 def _signature(function: str, given: list[Any]) -> str:
-    """What cel-go tells of a call that values do not fit: nothing of operators and of some functions that it takes for such."""
+    """What cel-go tells of a call that values do not fit: of operators only where the first value is of a type that never has them."""
     if function[0] in "_!-@" or function in _UNTOLD:
-        return ""
+        able = _ABLE.get(function)
+        return "" if able is None or values.type_of(given[0]).kind in able else f": {function}"
     if function == "size":
         return f": {function}"
     return f": {function}({', '.join(values.type_name(each) for each in given)})"
 
 
+# Strings, moments and durations take any call, and then say themselves that they cannot answer it.
+_NUMBERS, _TAKERS = ("int", "uint", "double"), ("string", "timestamp", "duration")
+_ABLE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), frozenset((*_NUMBERS, *_TAKERS, "bool", "bytes"))),
+    "_+_": frozenset((*_NUMBERS, *_TAKERS, "bytes", "list")),
+    **dict.fromkeys(("_-_", "_*_", "_/_"), frozenset((*_NUMBERS, *_TAKERS))),
+    "_%_": frozenset(("int", "uint", *_TAKERS)),
+    "-_": frozenset((*_NUMBERS, *_TAKERS, "bool")),
+}
 _UNTOLD = frozenset(("matches", "find", "findAll", "startsWith", "endsWith", "contains"))
 
 

@@ -30,9 +30,17 @@ BOOL, INT, UINT, DOUBLE, STRING, BYTES, NULL = map(Type, ("bool", "int", "uint",
 TIMESTAMP, DURATION, DYN, ERROR, TYPE = map(Type, ("timestamp", "duration", "dyn", "!error!", "type"))
 URL, QUANTITY, IP, CIDR = Type("kubernetes.URL"), Type("kubernetes.Quantity"), Type("net.IP"), Type("net.CIDR")
 FORMAT, SEMVER = Type("kubernetes.NamedFormat"), Type("kubernetes.Semver")
+AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION = (
+    Type(f"kubernetes.authorization.{name}") for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+)
+FIELDLESS = frozenset(each.kind for each in (AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION))
+"""Types that cel-go takes for objects, and finds no fields of."""
 A, B = Type("param", name="A"), Type("param", name="B")
 _NULLABLE = frozenset(
-    ("object", "duration", "timestamp", "optional_type", URL.kind, QUANTITY.kind, IP.kind, CIDR.kind, FORMAT.kind, SEMVER.kind)
+    (
+        *("object", "duration", "timestamp", "optional_type", URL.kind, QUANTITY.kind, IP.kind, CIDR.kind, FORMAT.kind, SEMVER.kind),
+        *FIELDLESS,
+    )
 )
 _COMPOUND = frozenset(("list", "map", "optional_type"))
 

@@ -195,6 +195,34 @@ class Map:
         return len(self) == len(other) and _same_entries(self, other)
 
 
+class JsonMap:
+    """A JSON object that no schema is known of: an entry becomes a value when it is looked at, and one that is null is there."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        self._entries = entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def find(self, key: Any) -> Maybe:
+        return Maybe(of_json(self._entries[key]), True) if isinstance(key, str) and key in self._entries else NONE
+
+    def equals(self, other: Any) -> bool:
+        return len(self) == len(other) and _same_entries(self, other)
+
+
+def of_json(raw: Any) -> Any:
+    """JSON that no schema is known of, as a value."""
+    if isinstance(raw, dict):
+        return JsonMap(raw)
+    return [of_json(each) for each in raw] if isinstance(raw, list) else raw
+
+
 def _identity(key: Any) -> Any:
     if isinstance(key, (list, *MAPS, ListData)):
         # No key that makes sense; as in Go it is itself and nothing else.
@@ -218,7 +246,7 @@ def raw_items(values: Any) -> list[Any]:
 
 
 LISTS = (list, ListData)
-MAPS = (MapData, Map)
+MAPS = (MapData, Map, JsonMap)
 
 
 def type_of(value: Any) -> Type:
@@ -285,7 +313,7 @@ def equal(one: Any, other: Any) -> bool:
             # Data of an object compares with its like alone, other than what an expression makes.
             raise no_such_overload()
         return one.equals(other)
-    if isinstance(one, Map):
+    if isinstance(one, (Map, JsonMap)):
         return isinstance(other, MAPS) and one.equals(other)
     if isinstance(one, list):
         if isinstance(other, ListData):

@@ -8,14 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
+from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
     from slipway.fleet.baremetal.hosts.host import Host
 
 MEMBER_UNSUPPORTED_REASON = "MemberUnsupported"
+MEMBER_ORPHANED_REASON = "MemberOrphaned"
 
 # What the counters of the status are called, by the state of a host.
 _COUNTERS = {state: state.lower() for state in names.ALLOCATION_STATES}
@@ -59,8 +61,8 @@ def counters(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
     return {"total": len(states), **{counter: states.count(state) for state, counter in _COUNTERS.items()}}
 
 
-def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str) -> list[Problem]:
-    """What is wrong with the entries, in the order of the pool."""
+def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str, orphans: Collection[str] = ()) -> list[Problem]:
+    """What is wrong with the entries, in the order of the pool; ``orphans`` are hosts of machines that are not there."""
     found = []
     listed = [member.name for member in members]
     for name in member_names(members):
@@ -72,6 +74,16 @@ def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
         elif host.pool not in ("", pool):
             found.append(
                 Problem(names.MEMBER_IN_OTHER_POOL_REASON, f"{name} is in the pool {host.pool} as well, which has it: take it out of one")
+            )
+        elif name in orphans and host.owner is not None:
+            machine = host.owner.baremetal_machine
+            way = " ".join([f"{QUARANTINE_ANNOTATION}={machine}", *(f"{owner}-" for owner in names.OWNER_ANNOTATIONS)])
+            found.append(
+                Problem(
+                    MEMBER_ORPHANED_REASON,
+                    f"{name} is of the BaremetalMachine {machine}, which is not there and never gave it back; to have it cleaned and used "
+                    f"again: kubectl annotate machineinventory {name} {way}",
+                )
             )
         elif host.volumes:
             found.append(

@@ -10,14 +10,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
-from slipway.api.cluster.kinds import CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.elemental import names as elemental
 from slipway.fleet.baremetal.hosts import pool
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
 from slipway.fleet.baremetal.hosts.pool import OtherPool, member_names
-from slipway.fleet.baremetal.plans import planfacts
+from slipway.fleet.baremetal.plans import plan, planfacts
 from slipway.fleet.baremetal.reasons import MEMBERS_INVALID, POOL_EMPTY, POOL_READY
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE, TRUE
@@ -29,13 +30,14 @@ from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
-from slipway.runtime.objects import DONE, Object, Request, Result
+from slipway.runtime.objects import DONE, Object, Request, Result, timestamp
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 NAME = "machineinventorypool"
 OWNED = (names.MEMBERS_VALID_CONDITION, READY_CONDITION, PAUSED_CONDITION)
 MEMBER_INDEX = "machineInventories"
+MARK_INDEX = "pool"
 _LOOK_AT_QUARANTINE = 60.0
 _SHOWN = 20
 
@@ -50,8 +53,9 @@ RULES = (
     rule(MACHINE_INVENTORY_POOL, *READ),
     rule(MACHINE_INVENTORY_POOL, "patch", subresource="status"),
     rule(MACHINE_INVENTORY, *READ, "patch"),
+    rule(BAREMETAL_MACHINE, *READ),
     rule(CLUSTER, "list", "watch"),
-    rule(SECRET, *READ, "patch"),
+    rule(SECRET, *READ, "patch", "update"),
     rule(CORE_EVENT, "create", "patch"),
 )
 
@@ -59,6 +63,16 @@ RULES = (
 def member_keys(found: Object) -> Iterable[str]:
     """The index of pools by the inventories that they name."""
     return [f"{found.namespace}/{name}" for name in member_names(read(found, MachineInventoryPool).spec.machine_inventories)]
+
+
+def mark_key(found: Object) -> Iterable[str]:
+    """The index of inventories by the pool that they are marked with."""
+    pool = found.metadata.annotations.get(names.POOL_ANNOTATION)
+    return [f"{found.namespace}/{pool}"] if pool else []
+
+
+async def of_machine(found: Object, cache: Cache) -> Iterable[Request]:
+    return [Request(found.namespace, read(found, BaremetalMachine).spec.machine_inventory_pool_ref.name)]
 
 
 async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
@@ -90,6 +104,8 @@ WATCHES = (
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
     # A pool that is deleted lets go of hosts that another one names.
     Watch(MACHINE_INVENTORY_POOL, of_pool, lambda old, new: new is None),
+    # One that went without giving its host back leaves it without an owner.
+    Watch(BAREMETAL_MACHINE, of_machine, lambda old, new: new is None),
     Watch(MACHINE_INVENTORY, of_inventory, lambda old, new: old is None or new is None or old is new or host_from(old) != host_from(new)),
     Watch(CLUSTER, of_cluster, changed(lambda found: (cluster_from(found).paused, _registry(found)))),
 )
@@ -103,14 +119,22 @@ class MachineInventoryPoolReconciler:
     interval = 1.0
 
     def __init__(
-        self, client: AsyncClient, cache: Cache, *, events: EventRecorder, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        client: AsyncClient,
+        cache: Cache,
+        options: BaremetalOptions,
+        *,
+        events: EventRecorder,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._cache = cache
+        self._options = options
         self._events = events
         self._clock = clock
         secrets.restrict(cache)
         cache.add_index(MACHINE_INVENTORY_POOL, MEMBER_INDEX, member_keys)
+        cache.add_index(MACHINE_INVENTORY, MARK_INDEX, mark_key)
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(MACHINE_INVENTORY_POOL, request.name, request.namespace)
@@ -135,13 +159,23 @@ class MachineInventoryPoolReconciler:
             if registry := _registry(cluster):
                 await self._name_registry(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], registry)
             result = Result(_LOOK_AT_QUARANTINE) if quarantined else DONE
-        self._tell(scope, status, spec.machine_inventories, hosts)
+        orphans = await self._orphans(request.namespace, hosts)
+        self._tell(scope, status, spec.machine_inventories, hosts, orphans)
         await scope.save()
         return result
 
-    def _tell(self, scope: Scope, status: Status, members: list[PoolMember], hosts: dict[str, Host]) -> None:
+    async def _orphans(self, namespace: str, hosts: dict[str, Host]) -> set[str]:
+        """The hosts of machines that are not there.  What the cache does not have is asked of the API server: it may be behind."""
+        found = set()
+        for name, host in hosts.items():
+            machine = host.owner.baremetal_machine if host.owner is not None else ""
+            if machine and await self._cache.get(BAREMETAL_MACHINE, machine, namespace) is None:
+                found |= {name} if await self._client.find(BAREMETAL_MACHINE, machine, namespace) is None else set()
+        return found
+
+    def _tell(self, scope: Scope, status: Status, members: list[PoolMember], hosts: dict[str, Host], orphans: set[str]) -> None:
         status.fields.update(pool.counters(members, hosts, scope.name))
-        problems = pool.problems(members, hosts, scope.name)
+        problems = pool.problems(members, hosts, scope.name, orphans)
         if problems:
             lines = [problem.message for problem in problems]
             shown = lines[:_SHOWN] + ([f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
@@ -168,9 +202,8 @@ class MachineInventoryPoolReconciler:
                     changes[names.ALLOCATION_STATE_ANNOTATION] = names.AVAILABLE
                 if await self._annotate(found.namespace, name, host, changes):
                     changed_hosts[name] = host._replace(pool=found.name, state=host.state or names.AVAILABLE)
-        for each in await self._cache.list(MACHINE_INVENTORY, found.namespace):
-            left = each.metadata.annotations.get(names.POOL_ANNOTATION) == found.name and each.name not in mine.members
-            if left and host_from(each).owner is None:
+        for each in await self._cache.list(MACHINE_INVENTORY, index=(MARK_INDEX, f"{found.namespace}/{found.name}")):
+            if each.name not in mine.members and host_from(each).owner is None:
                 await self._annotate(found.namespace, each.name, host_from(each), {names.POOL_ANNOTATION: None})
         return changed_hosts
 
@@ -181,15 +214,29 @@ class MachineInventoryPoolReconciler:
         for name, host in hosts.items():
             if not host.quarantined_by or host.owner is not None:
                 continue
-            secret = await self._client.find(SECRET, name, namespace)
-            plan = planfacts.plan_facts(secret) if secret is not None else None
-            clean = plan is not None and (plan.type, plan.owner, plan.outcome) == (names.PLAN_CLEAN, host.quarantined_by, "applied")
             changes = {QUARANTINE_ANNOTATION: None, names.ALLOCATION_STATE_ANNOTATION: names.AVAILABLE}
-            if clean and await self._annotate(namespace, name, host, changes):
+            if await self._is_clean(namespace, name, host) and await self._annotate(namespace, name, host, changes):
                 freed[name] = host._replace(quarantined_by="", state=names.AVAILABLE)
             else:
                 remaining = True
         return {**hosts, **freed}, remaining
+
+    async def _is_clean(self, namespace: str, name: str, host: Host) -> bool:
+        """Whether a host has applied the clean plan of who gave it up; one that has no such plan, as it had no Secret then, gets it."""
+        secret = await self._client.find(SECRET, name, namespace)
+        if secret is None:
+            return False
+        found = planfacts.plan_facts(secret)
+        if (found.type, found.owner) == (names.PLAN_CLEAN, host.quarantined_by):
+            return found.outcome == "applied"
+        if not found.in_flight:
+            now = self._clock()
+            wanted = plan.clean(f"{host.quarantined_by}/{timestamp(now)}")
+            with suppress(ConflictError, NotFoundError):
+                await planfacts.write(
+                    self._client, secret, wanted, planfacts.Marks(names.PLAN_CLEAN, host.quarantined_by), self._options.max_failures, now
+                )
+        return False
 
     async def _name_registry(self, namespace: str, hosts: Iterable[str], registry: str) -> None:
         """Tell hosts which registry to try, and to report on: by their plan Secrets, of which one that is in flight is left alone."""

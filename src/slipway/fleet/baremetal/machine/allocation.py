@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY
 from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.hosts.claim import LostClaimError
 from slipway.fleet.baremetal.hosts.host import host_of, hosts_of
@@ -68,6 +68,8 @@ class Allocation:
     async def _claim(self, run: Run, members: list[PoolMember]) -> None:
         """Claim the host that is meant, else the first that is free; the intent is written down before each attempt."""
         hosts = await hosts_of(self._cache, run.namespace, member_names(members))
+        if run.intent and run.intent not in hosts and await self._has(run):
+            return
         meant = await self._meant_by_others(run)
         while True:
             name = run.intent if run.intent in hosts else claim.choose(members, hosts, run.claimant, meant)
@@ -81,6 +83,14 @@ class Allocation:
                 # What the API server says of it is newer than what the cache does.
                 hosts.pop(name, None)
                 run.mean("")
+
+    async def _has(self, run: Run) -> bool:
+        """Whether the host that is meant, which the pool does not name any more, was claimed by a write whose answer was lost."""
+        found = await self._client.find(MACHINE_INVENTORY, run.intent, run.namespace)
+        if found is None or not claim.is_of(host_of(found), run.claimant):
+            return False
+        run.host = host_of(found)
+        return True
 
     async def _meant_by_others(self, run: Run) -> set[str]:
         found = await self._cache.list(BAREMETAL_MACHINE, index=(POOL_INDEX, f"{run.namespace}/{run.pool_name}"))

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.cluster.infrastructure.names import PLAN_CLEAN, PLAN_REPROVISION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from slipway.fleet.baremetal.plans.planfacts import PlanFacts
 
 # A host that has not begun with a plan after so long will not be disturbed by another one; an older agent does not tell that it began.
 UNTOUCHED = timedelta(minutes=2)
+BOOTS = ","
+"""What stands between the boots before a plan, where there are several."""
 
 
 class Step(Enum):
@@ -66,7 +69,7 @@ class Observed(NamedTuple):
     provisioned: bool = False
     """The machine has been a Node before."""
     written: bool = False
-    """A plan has been written for this machine before, as its status says."""
+    """A plan has been written for this machine before, or was about to be: as its status says, or its provider ID, which outlives that."""
     plan: PlanFacts | None = None
     """The plan of the host that is ours; None where it has no plan Secret."""
     bootstrap: bool = False
@@ -110,14 +113,14 @@ def _life(observed: Observed) -> Step:
 def _deletion(observed: Observed, now: datetime) -> Step:
     if not observed.claimed:
         return Step.FORGET
-    if observed.force:
-        return Step.GIVE_UP
     plan = observed.plan
-    if plan is None:
-        return Step.WAIT_FOR_SECRET
-    if plan.owner != observed.name and not observed.provisioned and not observed.written:
+    if plan is not None and plan.owner != observed.name and not observed.provisioned and not observed.written:
         # It was claimed and nothing was done to it.
         return Step.RELEASE
+    if observed.force:
+        return Step.GIVE_UP
+    if plan is None:
+        return Step.WAIT_FOR_SECRET
     if plan.owner == observed.name and plan.type == PLAN_CLEAN:
         if plan.outcome == "applied":
             return Step.RELEASE
@@ -136,6 +139,8 @@ class NodeFacts(NamedTuple):
     version: str
     boot_id: str
     ready: bool = False
+    machine: str = ""
+    """The Machine whose Node it is, as Cluster API notes it there."""
 
 
 class Joined(Enum):
@@ -144,11 +149,14 @@ class Joined(Enum):
     OTHER_VERSION = "the Node has another version than the Machine"
 
 
-def joined(node: NodeFacts | None, boot_before: str, *, fits: bool) -> Joined:
-    """Whether a Node is the one that the plan made; one of the boot before is what the last machine on this host has left behind.
+def made_by_plan(nodes: Iterable[NodeFacts], boots_before: str) -> NodeFacts | None:
+    """Of the Nodes with the provider ID of a host the one that its plan made: not one of the boots before, which machines left behind."""
+    before = frozenset(filter(None, boots_before.split(BOOTS)))
+    return next((node for node in nodes if node.boot_id not in before), None)
 
-    One that has not told its version yet is not there yet: it is neither right nor wrong.
-    """
-    if node is None or not node.version or (boot_before and node.boot_id == boot_before):
+
+def joined(node: NodeFacts | None, *, fits: bool) -> Joined:
+    """One that has not told its version yet is not there yet: it is neither right nor wrong."""
+    if node is None or not node.version:
         return Joined.NO
     return Joined.YES if fits else Joined.OTHER_VERSION

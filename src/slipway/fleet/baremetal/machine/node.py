@@ -9,10 +9,11 @@ import msgspec
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import NODE
+from slipway.api.cluster.names import NODE_MACHINE_ANNOTATION
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, joined
+from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, joined, made_by_plan
 from slipway.fleet.baremetal.plans.networkconfig import own_addresses
 from slipway.fleet.baremetal.plans.plan import same_version
 from slipway.fleet.baremetal.reasons import NODE_GONE, WORKLOAD_UNREACHABLE
@@ -56,7 +57,8 @@ class _Node(msgspec.Struct):
 def node_facts(found: Object) -> NodeFacts:
     status = found.decode(_Node).status
     ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions)
-    return NodeFacts(found.name, status.node_info.kubelet_version, status.node_info.boot_id, ready)
+    machine = found.metadata.annotations.get(NODE_MACHINE_ANNOTATION, "")
+    return NodeFacts(found.name, status.node_info.kubelet_version, status.node_info.boot_id, ready, machine)
 
 
 class Nodes:
@@ -66,11 +68,10 @@ class Nodes:
         self._options = options
         self._workload = workload
 
-    async def find(self, run: Run) -> NodeFacts | None:
-        """The Node with the provider ID of the host; an OperatorError where the cluster cannot be asked."""
+    async def find(self, run: Run) -> list[NodeFacts]:
+        """The Nodes with the provider ID of the host, those that were left behind too; OperatorError where the cluster cannot be asked."""
         nodes = await self._workload.nodes(run.namespace, run.cluster.name)
-        found = await nodes.list(NODE, index=(PROVIDER_ID, names.provider_id(run.claimed.name)))
-        return node_facts(found[0]) if found else None
+        return list(map(node_facts, await nodes.list(NODE, index=(PROVIDER_ID, names.provider_id(run.claimed.name)))))
 
     async def look(self, run: Run) -> None:
         """After the plan is applied: for the Node, until it is there and from then on."""
@@ -78,7 +79,7 @@ class Nodes:
         condition = names.NODE_JOINED_CONDITION
         run.phase = names.RUNNING_PHASE if run.provisioned else names.REPROVISIONING_PHASE
         try:
-            node = await self.find(run)
+            found = await self.find(run)
         except OperatorError as error:
             run.tell(condition, UNKNOWN, WORKLOAD_UNREACHABLE, error.message)
             if not run.provisioned:
@@ -86,8 +87,8 @@ class Nodes:
                 run.look_again(_LOOK)
                 self._deadline(run, error.message)
             return
-        fits = node is not None and same_version(run.owner.version, node.version)
-        match joined(node, run.plan.boot_before if run.plan is not None else "", fits=fits):
+        node = made_by_plan(found, run.plan.boot_before if run.plan is not None else "")
+        match joined(node, fits=node is not None and same_version(run.owner.version, node.version)):
             case Joined.YES:
                 assert node is not None
                 await self._joined(run, node)
@@ -115,7 +116,8 @@ class Nodes:
                 self._deadline(run, "")
 
     async def _joined(self, run: Run, node: NodeFacts) -> None:
-        await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.ALLOCATED)
+        if run.claimed.state != names.ALLOCATED:
+            await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.ALLOCATED)
         run.phase = names.RUNNING_PHASE
         run.tell(names.NODE_JOINED_CONDITION, TRUE, names.NODE_JOINED_REASON, f"Node {node.name}, {node.version}")
         fields = run.status.fields

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_NETWORK_DEVICE
-from slipway.api.cluster.kinds import CONFIG_MAP, SECRET
+from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.machine.decision import BOOTS
 from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
 from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
 from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
@@ -28,6 +29,7 @@ from slipway.kube.aio import PatchType
 
 if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.machine.decision import NodeFacts
     from slipway.fleet.baremetal.machine.node import Nodes
     from slipway.fleet.baremetal.machine.run import Run
     from slipway.fleet.baremetal.options import BaremetalOptions
@@ -40,6 +42,8 @@ _RETRY = 30.0
 _SOON = 10.0
 # A token that ends while the host still boots is as good as none, but whoever made it refreshes it until the Node is there.
 _LEAST_LIFE = timedelta(seconds=30)
+# The Secret of the data has it twice, as it was and as the host gets it, and the API server takes Secrets of 1 MiB.
+_LONGEST_DATA = 500 * 1024
 
 
 class _Waiting(Exception):  # noqa: N818 - not an error
@@ -96,6 +100,8 @@ class Provisioning:
             # Somebody took the host from us; the next look says so.
             run.look_again(_SOON)
             return
+        run.settle_on_host()
+        await run.save_spec()
         await self._write(run, image, data, boot_before)
 
     async def _write(self, run: Run, image: str, data: _Data, boot_before: str) -> None:
@@ -144,9 +150,7 @@ class Provisioning:
         return ""
 
     async def _platform_registry(self, namespace: str) -> str:
-        secret = await self._client.find(SECRET, self._options.registry_secret, namespace)
-        value = ((secret or {}).get("data") or {}).get(catalog.REGISTRY_KEY) or ""
-        return b64decode(value).decode(errors="replace").strip()
+        return catalog.platform_registry(await self._client.find(SECRET, self._options.registry_secret, namespace))
 
     async def _data(self, run: Run) -> _Data:
         assert run.owner is not None
@@ -170,6 +174,12 @@ class Provisioning:
             )
         except BootstrapDataError as error:
             raise _Waiting(names.BOOTSTRAP_INVALID_REASON, f"{error.message} (Secret {run.namespace}/{name})") from None
+        if len(resolved.user_data) > _LONGEST_DATA:
+            raise _Waiting(
+                names.BOOTSTRAP_INVALID_REASON,
+                f"the bootstrap data is {len(resolved.user_data) // 1024} KiB long, and a host can get {_LONGEST_DATA // 1024} KiB: put "
+                f"less into the files of the KubeadmConfig (Secret {run.namespace}/{name})",
+            )
         run.status.fields["hostname"] = hostname
         if resolved.token:
             await self._check_token(run, resolved.token)
@@ -216,27 +226,32 @@ class Provisioning:
             raise _Waiting(BOOTSTRAP_TOKEN_EXPIRED, f"the bootstrap token {identity} ended at {text}: waiting for it to be refreshed")
 
     async def _boot_before(self, run: Run) -> str | None:
-        """The boot of the Node that the last machine on this host left behind; None, and told, where no plan may be written now."""
+        """The boots of Nodes that machines on this host left behind; None, and told, where no plan may be written now."""
         if not run.cluster.control_plane_initialized:
             return ""
         try:
-            node = await self._nodes.find(run)
+            found = await self._nodes.find(run)
         except OperatorError as error:
             run.tell(
                 names.PLAN_APPLIED_CONDITION, FALSE, WORKLOAD_UNREACHABLE, f"it is not known whether the host is a Node: {error.message}"
             )
             run.look_again(_SOON)
             return None
-        if node is not None and node.ready:
-            run.tell(
-                names.PLAN_APPLIED_CONDITION,
-                FALSE,
-                OLD_NODE_REMAINS,
-                f"the Node {node.name} of this host is Ready, so no plan is written: waiting for it to go with its last Machine",
-            )
-            run.look_again(_SOON)
-            return None
-        return "" if node is None else node.boot_id
+        for node in found:
+            if why := await self._remains(run, node):
+                run.tell(names.PLAN_APPLIED_CONDITION, FALSE, OLD_NODE_REMAINS, f"no plan is written yet: the Node {node.name} {why}")
+                run.look_again(_SOON)
+                return None
+        return BOOTS.join(sorted({each.boot_id for each in found if each.boot_id}))
+
+    async def _remains(self, run: Run, node: NodeFacts) -> str:
+        """Why a Node of this host is waited for.  A Machine that goes takes its Node with it, by name: the new one, by then."""
+        if node.ready:
+            return "of this host is Ready; waiting for it to go with its last Machine"
+        theirs = node.machine if run.owner is not None and node.machine != run.owner.name else ""
+        if theirs and await self._cache.get(MACHINE, theirs, run.namespace) is not None:
+            return f"is of the Machine {theirs}, which is still there; waiting for both to go"
+        return ""
 
     async def _keep(self, data: _Data) -> None:
         """The data as the host gets it, beside the data as it was made."""

@@ -283,7 +283,6 @@ class BaremetalMachineReconciler:
         fields.setdefault("ready", False)
         if run.host is not None:
             run.tell(names.INVENTORY_ALLOCATED_CONDITION, TRUE, names.ALLOCATED_REASON, f"host {run.host.name}")
-            run.manifest["spec"] = {**run.spec, "providerID": names.provider_id(run.host.name)}
             fields["addresses"] = addresses(run) or None
         plan = run.plan
         if plan is not None and plan.owner == run.name:

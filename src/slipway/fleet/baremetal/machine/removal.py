@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from slipway.runtime.events import EventRecorder
 
 _RETRY = 30.0
-_SOON = 10.0
+_SOON = 1.0
 _FORCE_HINT = f"where the host is dead, set the annotation {FORCE_ANNOTATION} on the BaremetalMachine"
 
 
@@ -56,12 +56,12 @@ class Removal:
             case Step.FORGET:
                 await self._forget(run)
 
-    async def _clean(self, run: Run) -> None:
-        assert run.secret is not None
+    async def _clean(self, run: Run) -> bool:
+        """Write the clean plan, where the host is ours still, as the API server says: whoever has it by now must not lose it."""
         if not await self._state(run, names.PREPARING):
-            # The host is somebody else's by now, and so is the plan that it has; the next look knows.
             run.look_again(_SOON)
-            return
+            return False
+        assert run.secret is not None
         vip = run.vip if run.owner is None or run.owner.control_plane else ""
         plan = clean(f"{run.uid}/{timestamp(run.now)}", vip)
         marks = planfacts.Marks(names.PLAN_CLEAN, run.name)
@@ -71,6 +71,7 @@ class Removal:
             run.manifest["metadata"]["annotations"] = {key: value for key, value in run.annotations.items() if key != RETRY_ANNOTATION}
         run.tell(names.HOST_CLEANED_CONDITION, FALSE, names.CLEANING_REASON, "the clean plan is written: waiting for the host to apply it")
         run.look_again(_RETRY)
+        return True
 
     def _wait(self, step: Step, run: Run) -> None:
         run.look_again(_RETRY)
@@ -79,7 +80,8 @@ class Removal:
             message = "waiting for the host to end the plan that it works on, before it gets the clean plan"
         elif step is Step.WAIT_FOR_SECRET:
             message = (
-                f"the plan Secret {run.namespace}/{run.claimed.name} of the host is missing: whoever keeps the inventory makes it anew"
+                f"the plan Secret {run.namespace}/{run.claimed.name} of the host is missing: whoever keeps the inventory makes it anew; "
+                f"{_FORCE_HINT}"
             )
         began = run.plan.written if run.plan is not None else None
         if began is not None and run.now - began > self._options.host_deadline:
@@ -105,8 +107,10 @@ class Removal:
 
     async def _give_up(self, run: Run) -> None:
         """The host stays out of use until its agent has applied the clean plan of this machine, should it ever come back."""
-        if run.secret is not None and run.plan is not None and run.plan.type != names.PLAN_CLEAN:
-            await self._clean(run)
+        has_it = run.plan is not None and (run.plan.type, run.plan.owner) == (names.PLAN_CLEAN, run.name)
+        # Without a Secret there is nowhere to write it: the pool's controller does so when there is one.
+        if run.secret is not None and not has_it and not await self._clean(run):
+            return
         extra = {QUARANTINE_ANNOTATION: run.name}
         await claim.release(self._client, self._cache, run.claimed.name, run.claimant, names.UNAVAILABLE, extra)
         self._events.event(
@@ -121,7 +125,7 @@ class Removal:
         """Asked of the API server: a claim that the cache has not seen yet must not be left behind."""
         found = await self._client.find(MACHINE_INVENTORY, run.intent, run.namespace) if run.intent else None
         if found is not None and claim.is_of(host_of(found), run.claimant):
-            run.look_again(1.0)
+            run.look_again(_SOON)
             return
         self._let_go(run)
 
@@ -129,5 +133,4 @@ class Removal:
         finalizers.remove(run.manifest, names.BAREMETAL_MACHINE_FINALIZER)
 
     async def _state(self, run: Run, state: str) -> bool:
-        """Whether the host is still ours, as the API server says."""
         return await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state)

@@ -11,6 +11,7 @@ from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.fleet.baremetal.hosts.claim import Claimant
 from slipway.fleet.baremetal.hosts.host import HostOwner
 from slipway.fleet.baremetal.machine.decision import Observed
+from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.contract import scope as contract
 from slipway.fleet.contract.facts import paused_by, read
 from slipway.fleet.contract.status import Status
@@ -110,8 +111,8 @@ class Run(contract.Scope):
     @property
     def vip(self) -> str:
         """The virtual address of the control plane, where its hosts hold it themselves."""
-        balancer = self.infrastructure.spec.control_plane_load_balancer if self.infrastructure is not None else None
-        return balancer.host if balancer is not None and balancer.type in ("", names.INTERNAL) else ""
+        balancer = vip.internal(self.infrastructure) if self.infrastructure is not None else None
+        return balancer.host if balancer is not None else ""
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -129,7 +130,7 @@ class Run(contract.Scope):
             infrastructure=self.cluster.infrastructure_provisioned,
             claimed=self.host is not None,
             provisioned=self.provisioned,
-            written=bool(self.status.fields.get("lastAppliedPlanChecksum")),
+            written=bool(self.status.fields.get("lastAppliedPlanChecksum") or self.spec.get("providerID")),
             plan=self.plan,
             bootstrap=self.owner is not None and bool(self.owner.data_secret_name),
             retry=RETRY_ANNOTATION in self.annotations,
@@ -146,6 +147,10 @@ class Run(contract.Scope):
         self.status.fields["planSecretRef"] = (
             {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "namespace": self.namespace, "name": host} if host else None
         )
+
+    def settle_on_host(self) -> None:
+        """Set the provider ID, which never changes: from now on the machine is this host, or none."""
+        self.manifest["spec"] = {**self.spec, "providerID": names.provider_id(self.claimed.name)}
 
     def tell(self, condition: str, status: ConditionStatus, reason: str, message: str = "") -> None:
         self.status.set(condition, status, reason, message)

@@ -67,8 +67,8 @@ async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
         return [Request(found.namespace, host.owner.baremetal_machine)] if host.owner.baremetal_machine else []
     if not host.pool:
         return []
-    waiting = await cache.list(BAREMETAL_MACHINE, index=(POOL_INDEX, f"{found.namespace}/{host.pool}"))
-    return [each.request for each in waiting]
+    of_pool = await cache.list(BAREMETAL_MACHINE, index=(POOL_INDEX, f"{found.namespace}/{host.pool}"))
+    return [each.request for each in of_pool if not _is_provisioned(each)]
 
 
 async def of_plan(found: Object, cache: Cache) -> Iterable[Request]:
@@ -98,7 +98,8 @@ WATCHES = (
     Watch(BAREMETAL_MACHINE),
     Watch(MACHINE, of_machine, changed(owner_from)),
     Watch(CLUSTER, of_cluster, changed(_cluster_facts)),
-    Watch(BAREMETAL_CLUSTER, of_infrastructure),
+    # Conditions on it, which others tell, concern no machine.
+    Watch(BAREMETAL_CLUSTER, of_infrastructure, changed(lambda found: found.metadata.generation)),
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
     Watch(MACHINE_INVENTORY, of_inventory, changed(host_from)),
     Watch(SECRET, of_plan, labels=f"{elemental.MANAGED_LABEL}={elemental.MANAGED}"),

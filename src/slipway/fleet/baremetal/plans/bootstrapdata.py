@@ -61,8 +61,10 @@ def resolve(value: bytes, data_format: str, *, hostname: str, provider_id: str, 
     for name in ("hostname", "preserve_hostname"):
         if name in document.value:
             edit.replace(*_root_span(document, name, edit.count), [])
-    token = _edit_write_files(edit, document, provider_id, files, jinja=jinja)
-    return Resolved(edit.text([f"hostname: {goyaml.dump(hostname).rstrip()}", "preserve_hostname: false"]).encode(), token)
+    mended = _edit_write_files(edit, document, provider_id, files, jinja=jinja)
+    made = edit.text([f"hostname: {goyaml.dump(hostname).rstrip()}", "preserve_hostname: false"])
+    _refuse_damage(document.value, made, mended, len(files), jinja=jinja)
+    return Resolved(made.encode(), next((each.token for each in mended.values() if each.token), ""))
 
 
 def _text(value: bytes, data_format: str) -> str:
@@ -116,28 +118,57 @@ class _Edit:
         return "\n".join([*(line for lines in self._lines for line in lines), *more]) + "\n"
 
 
-def _edit_write_files(edit: _Edit, document: goyaml.Document, provider_id: str, files: Sequence[HostFile], *, jinja: bool) -> str:
-    """Mend kubeadm's configuration and add the files; the bootstrap token that was found."""
+def _edit_write_files(
+    edit: _Edit, document: goyaml.Document, provider_id: str, files: Sequence[HostFile], *, jinja: bool
+) -> dict[int, _Mended]:
+    """Mend kubeadm's configuration and add the files; what was mended, by its place."""
     entries = document.value.get("write_files")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         entries = []
-    token, found = "", False
+    done: dict[int, _Mended] = {}
     spans = [_item_span(edit, document, index, len(entries)) for index in range(len(entries))]
     for index, entry in enumerate(entries):
         content = _content(entry)
         mended = _mended(content.translate(_UNMASK) if jinja else content, provider_id) if content else None
         if mended is None:
             continue
-        found = True
-        token = token or mended.token
+        done[index] = mended
         _replace_content(edit, document, index, spans[index], _encoding(entry), mended.text)
-    if not found:
+    if not done:
         raise BootstrapDataError(
             "the bootstrap data has no kubeadm configuration among its write_files, so the Node could not be told its provider ID"
         )
     indent = _indentation(edit.line(spans[-1][0]))
     edit.insert(spans[-1][1], [line for file in files for line in _file(file, indent)])
-    return token
+    return done
+
+
+def _refuse_damage(before: dict[str, Any], text: str, mended: dict[int, _Mended], more: int, *, jinja: bool) -> None:
+    """What stands in the lines now must be what was meant, and all else as it was: data may be written in ways that lines do not tell."""
+    unusual = BootstrapDataError(
+        "the bootstrap data cannot be made fit for the host as it is written: put every item of write_files, and each of its keys, on a "
+        "line of its own"
+    )
+    try:
+        after = _parsed(text, jinja=jinja).value
+    except BootstrapDataError:
+        raise unusual from None
+    files = after.get("write_files")
+    if _without_ours(after) != _without_ours(before) or not isinstance(files, list) or len(files) != len(before["write_files"]) + more:
+        raise unusual
+    for index, (was, now) in enumerate(zip(before["write_files"], files, strict=False)):
+        if index not in mended:
+            intact = was == now
+        else:
+            content = _content(now).translate(_UNMASK) if jinja else _content(now)
+            others = [{key: value for key, value in each.items() if key != "content"} for each in (was, now)]
+            intact = content.rstrip() == mended[index].text.rstrip() and others[0] == others[1]
+        if not intact:
+            raise unusual
+
+
+def _without_ours(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key not in ("hostname", "preserve_hostname", "write_files")}
 
 
 def _root_span(document: goyaml.Document, name: str, last: int) -> tuple[int, int]:
@@ -218,18 +249,28 @@ def _mended(content: str, provider_id: str) -> _Mended | None:
 
 def _registration(configuration: dict[str, Any], provider_id: str) -> dict[str, Any]:
     registration = configuration.get("nodeRegistration") or {}
-    arguments = registration.get("kubeletExtraArgs")
-    if configuration.get("apiVersion") == _WITH_ARGUMENTS_AS_LIST:
-        others = [argument for argument in arguments or [] if argument.get("name") != "provider-id"]
-        arguments = [*others, {"name": "provider-id", "value": provider_id}]
+    arguments: Any = registration.get("kubeletExtraArgs") if isinstance(registration, dict) else None
+    as_list = configuration.get("apiVersion") == _WITH_ARGUMENTS_AS_LIST
+    fits = all(isinstance(each, dict) for each in arguments or ()) if as_list else isinstance(arguments or {}, dict)
+    if not isinstance(registration, dict) or not fits:
+        raise BootstrapDataError(
+            f"nodeRegistration of the {configuration.get('kind')} in the bootstrap data is not what {configuration.get('apiVersion')} has"
+        )
+    if as_list:
+        arguments = [
+            *(each for each in arguments or [] if each.get("name") != "provider-id"),
+            {"name": "provider-id", "value": provider_id},
+        ]
     else:
         arguments = {**(arguments or {}), "provider-id": provider_id}
     return {**registration, "criSocket": registration.get("criSocket") or CRI_SOCKET, "kubeletExtraArgs": arguments}
 
 
 def _token(configuration: dict[str, Any]) -> str:
-    discovery = configuration.get("discovery") or {}
-    return str((discovery.get("bootstrapToken") or {}).get("token") or "")
+    here: Any = configuration
+    for name in ("discovery", "bootstrapToken", "token"):
+        here = here.get(name) if isinstance(here, dict) else None
+    return str(here or "")
 
 
 def _replace_content(edit: _Edit, document: goyaml.Document, index: int, span: tuple[int, int], encoding: str, text: str) -> None:

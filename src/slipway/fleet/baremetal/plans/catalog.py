@@ -7,13 +7,17 @@ of one is replaced by the registry of the platform, and tag and digest stay as t
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure.names import REGISTRY_ADDRESS_ANNOTATION
+from slipway.api.elemental.names import PLAN_SECRET_TYPE
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from slipway.api.machinery.objects import Manifest
 
 REGISTRY_KEY = "address"
 """Of the platform registry's Secret."""
@@ -63,6 +67,13 @@ def image(catalog: Mapping[str, str] | None, where: str, version: str, registry:
     return f"{address}/{rest}"
 
 
+def platform_registry(secret: Manifest | None) -> str:
+    """The address in the platform registry's Secret; empty where it has none.  A host's own Secret, to which the host writes, is none."""
+    if secret is None or secret.get("type") == PLAN_SECRET_TYPE:
+        return ""
+    return b64decode((secret.get("data") or {}).get(REGISTRY_KEY) or "").decode(errors="replace").strip()
+
+
 def key(version: str) -> str:
     """The key of a version: with a leading v."""
     return version if version.startswith("v") else f"v{version}"
@@ -89,6 +100,8 @@ def split(reference: str, what: str) -> tuple[str, str]:
 
 def entry(catalog: Mapping[str, str] | None, where: str, version: str) -> str:
     """What the catalog has for a version."""
+    if not version:
+        raise CatalogMissError("the Machine has no spec.version, by which its image is found: set it in what the Machine is made from")
     if catalog is None:
         raise CatalogMissError(f"there is no ConfigMap {where}, which says by which image a host gets Kubernetes {version}: make it")
     wanted = key(version)

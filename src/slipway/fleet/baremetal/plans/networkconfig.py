@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from slipway.api.elemental.inventory import ObservedInterface, ObservedNetwork
 
 _LOOPBACK = "lo"
+_LAST_VLAN = 4094
 
 
 def network_config(observed: ObservedNetwork | None, *, without: Collection[str] = ()) -> str:
@@ -22,21 +23,41 @@ def network_config(observed: ObservedNetwork | None, *, without: Collection[str]
     """
     if observed is None:
         return ""
-    made: dict[str, Any] = {"ethernets": {}, "bonds": {}, "bridges": {}}
+    made: dict[str, Any] = {"ethernets": {}, "bonds": {}, "bridges": {}, "vlans": {}}
     masters = {interface.master for interface in observed.interfaces if interface.master}
-    used = {interface.name for interface in observed.interfaces if own_addresses(interface, without=without)}
+    vlans = {interface.name: vlan for interface in observed.interfaces if (vlan := _vlan(interface, observed)) is not None}
+    used = _used(observed, vlans, without)
     for interface in observed.interfaces:
-        addresses = own_addresses(interface, without=without)
-        if interface.name == _LOOPBACK or not interface.mac:
+        if interface.name not in used or interface.name == _LOOPBACK or not interface.mac:
             continue
-        if interface.name in masters and addresses:
+        addressed = _addressed(interface, own_addresses(interface, without=without), observed)
+        if interface.name in masters:
             section = "bridges" if interface.name.startswith("br") else "bonds"
-            made[section][interface.name] = _master(interface, section, observed) | _addressed(interface, addresses, observed)
-        elif addresses:
-            made["ethernets"][interface.name] = _named(interface) | _addressed(interface, addresses, observed)
-        elif interface.master in used:
-            made["ethernets"][interface.name] = {**_named(interface), "dhcp4": False, "dhcp6": False}
+            made[section][interface.name] = _master(interface, section, observed) | addressed
+        elif interface.name in vlans:
+            link, number = vlans[interface.name]
+            made["vlans"][interface.name] = {"link": link, "id": number} | addressed
+        else:
+            made["ethernets"][interface.name] = _named(interface) | addressed
     return dump({"version": 2, **{section: devices for section, devices in made.items() if devices}}) if any(made.values()) else ""
+
+
+def _used(observed: ObservedNetwork, vlans: dict[str, tuple[str, int]], without: Collection[str]) -> set[str]:
+    """The devices with an address, and all that those stand on: the device under a VLAN, the parts of a bond or a bridge."""
+    used = {interface.name for interface in observed.interfaces if own_addresses(interface, without=without)}
+    while True:
+        more = {link for name, (link, _) in vlans.items() if name in used}
+        more |= {interface.name for interface in observed.interfaces if interface.master in used}
+        if more <= used:
+            return used
+        used |= more
+
+
+def _vlan(interface: ObservedInterface, observed: ObservedNetwork) -> tuple[str, int] | None:
+    """The device under a VLAN and its number, as its name says, which is what every distribution calls it: bond0.100."""
+    link, dot, number = interface.name.rpartition(".")
+    named = dot and number.isascii() and number.isdigit() and 1 <= int(number) <= _LAST_VLAN
+    return (link, int(number)) if named and any(each.name == link for each in observed.interfaces) else None
 
 
 def own_addresses(interface: ObservedInterface, *, without: Collection[str] = ()) -> list[str]:
@@ -63,9 +84,12 @@ def _master(interface: ObservedInterface, section: str, observed: ObservedNetwor
 
 
 def _addressed(interface: ObservedInterface, addresses: list[str], observed: ObservedNetwork) -> dict[str, Any]:
-    made: dict[str, Any] = {"dhcp4": False, "dhcp6": False, "addresses": addresses}
+    made: dict[str, Any] = {"dhcp4": False, "dhcp6": False}
     if interface.mtu:
         made["mtu"] = interface.mtu
+    if not addresses:
+        return made
+    made["addresses"] = addresses
     routes = [_route(route.destination, route.gateway, route.metric) for route in observed.routes if route.interface == interface.name]
     routes = [route for route in routes if route]
     if routes:

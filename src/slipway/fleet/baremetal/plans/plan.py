@@ -21,6 +21,8 @@ SEED = "/var/lib/cloud/seed/nocloud"
 CLEANUP_MARKER = "/var/lib/slipway/clear-kubernetes-state"
 """What the initramfs obeys at the next boot: it clears the four folders of Kubernetes, and takes the marker away."""
 RETIRED_MANIFESTS = "/var/lib/slipway/retired-manifests"
+KUBELET_DISABLED = "/var/lib/slipway/kubelet-disabled"
+"""Where the kubelet's unit could not be masked, and was disabled."""
 MANIFESTS = "/etc/kubernetes/manifests"
 
 _SHELL = "/bin/sh"
@@ -130,6 +132,10 @@ _UNMASK_KUBELET = (
     _UNLESS_DONE
     + """\
 systemctl unmask kubelet.service
+if [ -e "$DISABLED" ]; then
+    systemctl enable kubelet.service
+    rm -f "$DISABLED"
+fi
 """
 )
 
@@ -224,10 +230,15 @@ echo "keepalived did not end within $PATIENCE seconds; its address is gone, and 
 """
 )
 
+# A unit that is a file of its own in /etc/systemd/system cannot be masked.
 _MASK_KUBELET = (
     _STRICT
     + """\
-systemctl mask kubelet.service
+if ! systemctl mask kubelet.service; then
+    mkdir -p "${DISABLED%/*}"
+    : > "$DISABLED"
+    systemctl disable kubelet.service
+fi
 systemctl stop kubelet.service
 """
 )
@@ -241,7 +252,8 @@ if [ -d "$MANIFESTS" ]; then
     mkdir -p "$RETIRED_MANIFESTS"
     for manifest in "$MANIFESTS"/*; do
         if [ -e "$manifest" ]; then
-            mv -f "$manifest" "$RETIRED_MANIFESTS/"
+            rm -rf "$RETIRED_MANIFESTS/${manifest##*/}"
+            mv "$manifest" "$RETIRED_MANIFESTS/"
         fi
     done
 fi
@@ -330,7 +342,7 @@ def clean(claim: str, vip: str = "") -> Plan:
     vip_environment = (f"VIP={vip}", f"PATIENCE={_PATIENCE}", f"MANIFESTS={MANIFESTS}")
     scripts = (
         ("stop-vip", _STOP_VIP, (*vip_environment, "PROC=/proc")),
-        ("mask-kubelet", _MASK_KUBELET, ()),
+        ("mask-kubelet", _MASK_KUBELET, (f"DISABLED={KUBELET_DISABLED}",)),
         ("remove-workload", _REMOVE_WORKLOAD, (*vip_environment, f"RETIRED_MANIFESTS={RETIRED_MANIFESTS}")),
         ("stop-containerd", _STOP_CONTAINERD, ()),
     )
@@ -357,7 +369,7 @@ def _reprovision(wanted: Reprovision, id_: str) -> Plan:
         ("upgrade-system", _UPGRADE_SYSTEM, (image,)),
         ("check-version", _CHECK_VERSION, (image, version, "STAGED=/run/elemental/staged", "SNAPSHOTS=/.snapshots")),
         ("mark-cleanup", _MARK_CLEANUP, (f"CLEANUP_MARKER={CLEANUP_MARKER}",)),
-        ("unmask-kubelet", _UNMASK_KUBELET, ()),
+        ("unmask-kubelet", _UNMASK_KUBELET, (f"DISABLED={KUBELET_DISABLED}",)),
         ("place-seed", _PLACE_SEED, (pending, names)),
         ("tidy-up", _TIDY_UP, (names,)),
         ("reboot", _REBOOT, (pending,)),

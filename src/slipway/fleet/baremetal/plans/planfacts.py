@@ -30,7 +30,7 @@ WRITTEN_ANNOTATION = "slipway.io/plan-written-at"
 IMAGE_ANNOTATION = "slipway.io/plan-image"
 BOOTSTRAP_HASH_ANNOTATION = "slipway.io/plan-bootstrap-hash"
 BOOT_BEFORE_ANNOTATION = "slipway.io/boot-id-before"
-"""The boot of a Node with the host's provider ID that was there before: it is not the one that the plan makes."""
+"""The boots of Nodes with the host's provider ID that were there before: none of them is the one that the plan makes."""
 
 # Of what a host printed, the end tells what went wrong.
 _SHOWN = 1500

@@ -70,8 +70,6 @@ class Rollout(NamedTuple):
     rolls: bool
     """Whether machines are replaced by themselves: not so with OnDelete."""
     skipped: frozenset[str]
-    status_versions: tuple[str, ...]
-    """Of the machines, where the object tells them."""
     steps: bool
     """Whether it goes over several minor versions by itself."""
 
@@ -139,7 +137,6 @@ def rollout(content: Manifest) -> Rollout | None:
     strategy, place = (_object(spec, old), f"spec.{old}") if is_old else (_object(spec, "rollout", "strategy"), "spec.rollout.strategy")
     surge = _object(strategy, "rollingUpdate").get("maxSurge")
     annotations = _object(metadata, "annotations")
-    versions = _object(content, "status").get("versions") or []
     return Rollout(
         kind,
         str(metadata.get("namespace") or ""),
@@ -152,7 +149,6 @@ def rollout(content: Manifest) -> Rollout | None:
         f"{place}.rollingUpdate.maxSurge",
         strategy.get("type", "RollingUpdate") != "OnDelete",
         frozenset(each.strip() for each in str(annotations.get(SKIP_ANNOTATION) or "").split(",") if each.strip()),
-        tuple(str(each.get("version") or "") for each in versions if isinstance(each, dict)) if isinstance(versions, list) else (),
         annotations.get(MULTI_STEP_UPGRADE_ANNOTATION) == "true",
     )
 

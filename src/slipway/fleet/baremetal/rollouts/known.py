@@ -99,6 +99,8 @@ class Followed(Cached):
         super().__init__(cache)
         self._client = client
         self._catalogs: dict[str, Manifest] = {}
+        # How often the catalog of a namespace has changed: of two that read it, the later one counts, whichever answer comes first.
+        self._changes: dict[str, int] = {}
         self._reading: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
@@ -123,14 +125,15 @@ class Followed(Cached):
         seen = new or old
         if seen is None or seen.name != CATALOG_NAME:
             return
+        change = self._changes[seen.namespace] = self._changes.get(seen.namespace, 0) + 1
         if new is None:
             self._catalogs.pop(seen.namespace, None)
             return
-        task = asyncio.get_running_loop().create_task(self._read(seen.namespace), name="read the image catalog")
+        task = asyncio.get_running_loop().create_task(self._read(seen.namespace, change), name="read the image catalog")
         self._reading.add(task)
         task.add_done_callback(self._reading.discard)
 
-    async def _read(self, namespace: str) -> None:
+    async def _read(self, namespace: str, change: int) -> None:
         try:
             found = await self._client.find(CONFIG_MAP, CATALOG_NAME, namespace)
         except OperatorError as error:
@@ -138,5 +141,5 @@ class Followed(Cached):
             self._catalogs.pop(namespace, None)
             _log.warning("The image catalog could not be read", extra=fields(namespace=namespace, err=error.message))
             return
-        if found is not None:
+        if found is not None and change == self._changes[namespace]:
             self._catalogs[namespace] = found

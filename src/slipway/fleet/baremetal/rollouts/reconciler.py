@@ -21,17 +21,16 @@ from slipway.api.cluster.kinds import (
     MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY_POOL,
 )
+from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
-from slipway.fleet.baremetal.vip.reconciler import cluster_name, of_cluster, of_machine, of_pool
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
-from slipway.fleet.contract.facts import cluster_from, paused_by, read
+from slipway.fleet.contract.facts import cluster_from, read
 from slipway.fleet.contract.references import changed
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
-from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
-from slipway.runtime.objects import DONE, Request, Result
+from slipway.runtime.objects import Request, Result
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
@@ -121,18 +120,10 @@ class RolloutGuardReconciler:
         self._catalogs: dict[str, tuple[str, dict[str, str]]] = {}
 
     async def reconcile(self, request: Request) -> Result:
-        found = await self._cache.get(BAREMETAL_CLUSTER, request.name, request.namespace)
-        if found is None or found.metadata.deletion_timestamp is not None:
-            return DONE
-        if self._cache.is_behind(BAREMETAL_CLUSTER, request.name, request.namespace):
-            return Result(ON_ITS_WAY)
-        name = cluster_name(found)
-        owner = await self._cache.get(CLUSTER, name, request.namespace) if name else None
-        if owner is None:
-            return DONE  # the Cluster's controller makes itself the owner, which is an event
-        facts, manifest = cluster_from(owner), found.content()
-        if paused_by(facts, manifest):
-            return DONE
+        looked = await live(self._cache, request)
+        if isinstance(looked, Result):
+            return looked
+        _, manifest, facts = looked
         scope = Scope(
             self._client,
             self._cache,
@@ -144,7 +135,7 @@ class RolloutGuardReconciler:
         )
         status = Status(manifest, scope.now)
         try:
-            said, result = judged(name, await self._around(request.namespace)), Result(LOOK)
+            said, result = judged(facts.name, await self._around(request.namespace)), Result(LOOK)
         except NotKnownYetError:
             said, result = (UNKNOWN, names.NOT_LOOKED_YET_REASON, "What is rolled has not been read yet"), Result(_SOON)
         status.set(names.ROLLOUT_GUARDED_CONDITION, *said)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -105,9 +104,7 @@ async def _infrastructure(client: AsyncClient, cluster: Manifest, namespace: str
 
 
 async def _platform_registry(client: AsyncClient, namespace: str) -> str:
-    secret = await client.find(SECRET, BaremetalOptions().registry_secret, namespace)
-    value = ((secret or {}).get("data") or {}).get(catalog.REGISTRY_KEY)
-    return b64decode(value).decode(errors="replace").strip() if value else ""
+    return catalog.platform_registry(await client.find(SECRET, BaremetalOptions().registry_secret, namespace))
 
 
 async def _nodes(client: AsyncClient, namespace: str, cluster: str) -> tuple[list[Manifest] | None, str]:

@@ -23,18 +23,18 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY_POOL,
     SECRET,
 )
-from slipway.api.cluster.names import CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL
+from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
 from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.baremetal.vip.vip import VIPError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
-from slipway.fleet.contract.facts import cluster_from, paused_by, read
+from slipway.fleet.contract.facts import cluster_from, read
 from slipway.fleet.contract.references import changed, members
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
 from slipway.kube.errors import ConflictError
-from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
 from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import READ, rule
@@ -69,34 +69,10 @@ RULES = (
 )
 
 
-async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
-    return await _of_cluster_name(found.namespace, found.name, cache)
-
-
-async def of_machine(found: Object, cache: Cache) -> Iterable[Request]:
-    return await _of_cluster_name(found.namespace, found.metadata.labels.get(CLUSTER_NAME_LABEL, ""), cache)
-
-
-async def of_pool(found: Object, cache: Cache) -> Iterable[Request]:
-    return await _of_cluster_name(found.namespace, read(found, MachineInventoryPool).spec.cluster_name, cache)
-
-
 async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
     name = found.metadata.annotations.get(names.POOL_ANNOTATION, "")
     pool = await cache.get(MACHINE_INVENTORY_POOL, name, found.namespace) if name else None
     return await of_pool(pool, cache) if pool is not None else []
-
-
-async def _of_cluster_name(namespace: str, cluster: str, cache: Cache) -> list[Request]:
-    if not cluster:
-        return []
-    return [found.request for found in await cache.list(BAREMETAL_CLUSTER, namespace) if cluster_name(found) == cluster]
-
-
-def cluster_name(found: Object) -> str:
-    """The Cluster that a BaremetalCluster is of: its owner, or the one of its label."""
-    owners = [owner.name for owner in found.metadata.owner_references if owner.kind == CLUSTER.kind]
-    return owners[0] if owners else found.metadata.labels.get(CLUSTER_NAME_LABEL, "")
 
 
 def _network(found: Object) -> Any:
@@ -189,17 +165,10 @@ class AliveReconciler:
         self._clock = clock
 
     async def reconcile(self, request: Request) -> Result:
-        found = await self._cache.get(BAREMETAL_CLUSTER, request.name, request.namespace)
-        if found is None or found.metadata.deletion_timestamp is not None:
-            return DONE
-        if self._cache.is_behind(BAREMETAL_CLUSTER, request.name, request.namespace):
-            return Result(ON_ITS_WAY)
-        owner = await self._cache.get(CLUSTER, cluster_name(found), request.namespace) if cluster_name(found) else None
-        if owner is None:
-            return DONE  # the Cluster's controller makes itself the owner, which is an event
-        cluster, manifest = cluster_from(owner), found.content()
-        if paused_by(cluster, manifest):
-            return DONE
+        looked = await live(self._cache, request)
+        if isinstance(looked, Result):
+            return looked
+        found, manifest, cluster = looked
         scope = Scope(
             self._client, self._cache, BAREMETAL_CLUSTER, manifest, cluster, self._clock(), owned_conditions=(names.VIP_READY_CONDITION,)
         )

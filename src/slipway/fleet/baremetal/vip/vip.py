@@ -7,7 +7,7 @@ list before it boots, and one that leaves until it was cleaned; nobody becomes a
 
 from __future__ import annotations
 
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv4Network
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
@@ -42,6 +42,8 @@ class Peer(NamedTuple):
     name: str
     address: str
     interface: str
+    network: IPv4Network | None = None
+    """The network of that address; None where it is not known."""
 
 
 class Stranger(NamedTuple):
@@ -105,11 +107,12 @@ def peer(name: str, inventory: MachineInventory | None, device: str, *, vip: str
             f"{name} has no network device {device} ({_devices(network)}): name the right one in networkDevice of the BaremetalCluster "
             "or of the pool's entry, or let the host register anew",
         )
-    addresses = [address for text in found[0].addresses if (address := _ipv4(text))]
-    addresses = [address for address in addresses if address != vip] or addresses
+    addresses = [address for text in found[0].addresses if (address := _ipv4(text)) is not None]
+    addresses = [address for address in addresses if str(address.ip) != vip] or addresses
     if not addresses:
         raise VIPError(names.VIP_PEERS_UNKNOWN_REASON, f"{name} has no IPv4 address on its network device {device}: give it one")
-    return Peer(name, addresses[0], device)
+    own = addresses[0]
+    return Peer(name, str(own.ip), device, own.network if own.network.num_addresses > 1 else None)
 
 
 def check(cluster: BaremetalCluster, known: Peers, others: Iterable[BaremetalCluster] = ()) -> None:
@@ -123,7 +126,7 @@ def check(cluster: BaremetalCluster, known: Peers, others: Iterable[BaremetalClu
             names.VIP_INVALID_REASON,
             "controlPlaneLoadBalancer.vrid is not set: choose one from 1 to 255 that nothing else on the hosts' network segment uses",
         )
-    if rival := _rival(cluster, vrid, others):
+    if rival := _rival(cluster, vrid, known, others):
         raise VIPError(
             names.VRID_IN_USE_REASON,
             f"the vrid {vrid} is in use by the BaremetalCluster {rival}, which is older: hosts of both on one network segment would "
@@ -190,12 +193,28 @@ def _values(balancer: ControlPlaneLoadBalancer, known: Peers, me: Peer) -> alive
         raise VIPError(names.VIP_INVALID_REASON, error.message) from None
 
 
-def _rival(cluster: BaremetalCluster, vrid: int, others: Iterable[BaremetalCluster]) -> str:
-    """The oldest other cluster with the same vrid, where it is older than this one: of two, one goes on undisturbed."""
+def _rival(cluster: BaremetalCluster, vrid: int, known: Peers, others: Iterable[BaremetalCluster]) -> str:
+    """The oldest other cluster with the same vrid, where it is older than this one: of two, one goes on undisturbed.
+
+    One whose address is in no network of these hosts is on another segment, as the webhook has it too; where no network is known, nobody
+    knows that either.
+    """
     mine = _age(cluster)
-    rivals = [_age(other) for other in others if (balancer := internal(other)) is not None and balancer.vrid == vrid]
+    networks = {host.network for host in known.known if host.network is not None}
+    rivals = [
+        _age(other)
+        for other in others
+        if (balancer := internal(other)) is not None
+        and balancer.vrid == vrid
+        and (not networks or any(_is_in(balancer.host, network) for network in networks))
+    ]
     older = min((age for age in rivals if age < mine), default=None)
     return "" if older is None else f"{older[1]}/{older[2]}"
+
+
+def _is_in(address: str, network: IPv4Network) -> bool:
+    found = _ipv4(address)
+    return found is not None and found.ip in network
 
 
 def _age(cluster: BaremetalCluster) -> tuple[str, str, str]:
@@ -207,11 +226,11 @@ def _hosts(machines: Iterable[BaremetalMachine]) -> Collection[str]:
     return {machine.status.machine_inventory_ref.name for machine in machines if machine.status.machine_inventory_ref is not None}
 
 
-def _ipv4(text: str) -> str:
+def _ipv4(text: str) -> IPv4Interface | None:
     try:
-        return str(IPv4Interface(text).ip)
+        return IPv4Interface(text)
     except ValueError:
-        return ""
+        return None
 
 
 def _devices(network: ObservedNetwork | None) -> str:

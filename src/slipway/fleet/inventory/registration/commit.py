@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from slipway.fleet.inventory.registration.session import Session
     from slipway.kube.aio import AsyncClient
 
-_ATTEMPTS = 5
+_ATTEMPTS = 10
+# So many names are drawn for one that differs from the one that another host has.
+_NAMES = 16
 
 
 class RefusedError(OperatorError):
@@ -25,33 +27,52 @@ class RefusedError(OperatorError):
 async def commit(client: AsyncClient, session: Session, *, updating: bool) -> Manifest:
     """The inventory as the API server has it now."""
     place = None if session.known is None else (session.known["metadata"]["name"], session.known["metadata"]["namespace"])
+    taken = 0
     for _ in range(_ATTEMPTS):
         found = None if place is None else await client.find(MACHINE_INVENTORY, *place)
         if found is None and updating:
             raise RefusedError(NOT_FOUND)
-        if found is not None:
-            _require_same(found, session)
-        wanted = session.manifest(found)
-        if isinstance(wanted, Refusal):
-            raise RefusedError(wanted.sentence)
+        if found is not None and not _is_same(found, session):
+            # Where the name is by chance there is another one, and that is the same at all replicas, too.
+            following = range(taken + 1, taken + _NAMES) if session.known is None else ()
+            taken = next((count for count in following if _place(_wanted(session, None, count)) != place), 0)
+            if not taken:
+                raise _taken(found, session)
+            place = _place(_wanted(session, None, taken))
+            continue
+        if found is not None and finalizers.is_deleted(found):
+            name = found["metadata"]["name"]
+            raise RefusedError(f"the MachineInventory {name} of this host is being deleted: register again when it is gone")
+        wanted = _wanted(session, found, taken)
         try:
             if found is None:
                 return await client.create(MACHINE_INVENTORY, wanted)
             return found if wanted == found else await client.update(MACHINE_INVENTORY, wanted)
         except AlreadyExistsError:
             # Another replica may have written it for the same host a moment ago; what is there is looked at.
-            place = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+            place = _place(wanted)
         except ConflictError:
             continue
     raise RefusedError("the MachineInventory of this host is changed by many at once: register again")
 
 
-def _require_same(found: Manifest, session: Session) -> None:
-    metadata, identity = found["metadata"], session.identity
-    if (found.get("spec") or {}).get(identity.field) != identity.hashed:
-        raise RefusedError(
-            f"there is another host of the name {metadata['name']}: change machineName of the MachineRegistration "
-            f"{session.registration.metadata['name']} so that it names hosts apart, or delete that MachineInventory"
-        )
-    if finalizers.is_deleted(found):
-        raise RefusedError(f"the MachineInventory {metadata['name']} of this host is being deleted: register again when it is gone")
+def _wanted(session: Session, found: Manifest | None, taken: int) -> Manifest:
+    wanted = session.manifest(found, taken)
+    if isinstance(wanted, Refusal):
+        raise RefusedError(wanted.sentence)
+    return wanted
+
+
+def _place(inventory: Manifest) -> tuple[str, str]:
+    return inventory["metadata"]["name"], inventory["metadata"]["namespace"]
+
+
+def _is_same(found: Manifest, session: Session) -> bool:
+    return bool((found.get("spec") or {}).get(session.identity.field) == session.identity.hashed)
+
+
+def _taken(found: Manifest, session: Session) -> RefusedError:
+    return RefusedError(
+        f"there is another host of the name {found['metadata']['name']}: change machineName of the MachineRegistration "
+        f"{session.registration.metadata['name']} so that it names hosts apart, or delete that MachineInventory"
+    )

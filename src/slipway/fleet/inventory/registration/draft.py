@@ -31,7 +31,11 @@ _SERIALS = (("System Information", "UUID"), ("System Information", "Serial Numbe
 _UNFILLED = re.compile(
     r"|not (?:specified|available|settable|applicable|present)|none|n/a|default string|to be filled.*|[0f]+(?:-[0f]+)*|x+|1234.*"
 )
-_GUARDED_PREFIXES = ("elemental.cattle.io/", "baremetal.alauda.io/", "cluster.x-k8s.io/", "slipway.io/", "kubernetes.io/", "k8s.io/")
+_PROVIDER_PREFIX = "baremetal.alauda.io/"
+_GUARDED_PREFIXES = ("elemental.cattle.io/", _PROVIDER_PREFIX, "cluster.x-k8s.io/", "slipway.io/", "kubernetes.io/", "k8s.io/")
+# Secrets that are found by their names: those of clusters, of the makers of TPMs, of SeedImages, of the platform's registry.
+# A host may write to the Secret of its own name, which must not be one of them.
+_TRUSTED_SECRETS = re.compile(r".*-(?:ca|etcd|sa|proxy|apiserver-etcd-client|kubeconfig|seed)|platform-registry")
 _LONGEST_ANNOTATION = 1024
 _MOST = 64
 
@@ -54,7 +58,17 @@ class Said(msgspec.Struct):
     network: ObservedNetwork | None = None
 
 
-def create(registration: MachineRegistration, identity: Identity, said: Said) -> Manifest:
+def name(registration: MachineRegistration, identity: Identity, said: Said, attempt: int = 0) -> str:
+    """The name of a new host: by chance only as far as its identity leaves it to chance, so that any replica gives it the same one.
+
+    ``attempt`` counts the names that other hosts had already.
+    """
+    seed = f"{registration.metadata['namespace']} {identity.field} {identity.hashed} {attempt}"
+    found = placeholders.machine_name(registration.spec.machine_name, said.values, seed)
+    return f"{found}-host" if _TRUSTED_SECRETS.fullmatch(found) else found
+
+
+def create(registration: MachineRegistration, identity: Identity, said: Said, attempt: int = 0) -> Manifest:
     """The inventory of a host that is new."""
     metadata = registration.metadata
     spec: Manifest = {identity.field: identity.hashed}
@@ -65,7 +79,7 @@ def create(registration: MachineRegistration, identity: Identity, said: Said) ->
         "apiVersion": MACHINE_INVENTORY.api_version,
         "kind": MACHINE_INVENTORY.kind,
         "metadata": {
-            "name": placeholders.machine_name(registration.spec.machine_name, said.values),
+            "name": name(registration, identity, said, attempt),
             "namespace": metadata["namespace"],
             "finalizers": [names.MACHINE_INVENTORY_FINALIZER],
             "annotations": {names.RESETTABLE_ANNOTATION: str(registration.spec.config.elemental.reset.enabled).lower()},
@@ -79,18 +93,27 @@ def update(inventory: Manifest, registration: MachineRegistration, identity: Ide
     """The inventory with what the host says now; what the registration's templates do not name stays as it is."""
     metadata, spec = inventory["metadata"], inventory.get("spec") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    name = str(registration.metadata["name"])
+    if said.annotations:
+        # What it said of its operating system before it says again, or is so no longer.
+        annotations = {key: value for key, value in annotations.items() if not key.startswith(names.OS_ANNOTATION_PREFIX)}
+    origin = str(registration.metadata["name"])
     labels = {
         **labels,
         **host_labels(said.labels, labels),
         **placeholders.fill_labels(registration.spec.machine_inventory_labels, said.values, labels),
-        **({names.REGISTRATION_LABEL: name} if not value_problems(name) else {}),
+        **({names.REGISTRATION_LABEL: origin} if not value_problems(origin) else {}),
+    }
+    # Which pool and which machine a host is of may have changed since it registered: that is never begun anew.
+    templates = {
+        key: template
+        for key, template in registration.spec.machine_inventory_annotations.items()
+        if key not in annotations or not key.startswith(_PROVIDER_PREFIX)
     }
     seen = fingerprint(said.values)
     annotations = {
         **annotations,
         **host_annotations(said.annotations),
-        **placeholders.fill_annotations(registration.spec.machine_inventory_annotations, said.values, annotations),
+        **placeholders.fill_annotations(templates, said.values, annotations),
         names.AUTH_ANNOTATION: _auth(identity, said.annotations),
         **({FINGERPRINT_ANNOTATION: seen} if seen else {}),
     }
@@ -100,13 +123,14 @@ def update(inventory: Manifest, registration: MachineRegistration, identity: Ide
 
 
 def host_labels(given: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
-    """Of the labels that a host brings those that it may: none of ours or of Kubernetes, and none that somebody has set otherwise."""
+    """Of the labels that a host brings those that it may: none of ours or of Kubernetes, none that somebody has set otherwise, and no more
+    than there is room for, however often it comes."""
     found = {
         key: value
         for key, value in given.items()
         if not _is_guarded(key) and key not in present and not key_problems(key) and not value_problems(value)
     }
-    return dict(list(found.items())[:_MOST])
+    return dict(list(found.items())[: max(_MOST - len(present), 0)])
 
 
 def host_annotations(given: Mapping[str, str]) -> dict[str, str]:
@@ -127,11 +151,12 @@ def fingerprint(values: Mapping[str, Any]) -> str:
     return hashlib.sha256("\n".join(found).encode()).hexdigest()[:32] if any(found) else ""
 
 
-def other_host(inventory: Manifest, values: Mapping[str, Any]) -> bool:
-    """Whether the inventory was registered by a host with other serial numbers."""
+def other_host(inventory: Manifest, identity: Identity, values: Mapping[str, Any]) -> bool:
+    """Whether the inventory was registered by a host with other serial numbers.  One that is believed who it is must at least know them."""
     known = (inventory["metadata"].get("annotations") or {}).get(FINGERPRINT_ANNOTATION, "")
     seen = fingerprint(values)
-    return bool(known and seen and known != seen)
+    believed = identity.auth != names.AUTH_TPM
+    return bool(known) and known != seen and (bool(seen) or believed)
 
 
 def _auth(identity: Identity, annotations: Mapping[str, str]) -> str:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from slipway.api.cluster.kinds import MACHINE_REGISTRATION, SECRET
-from slipway.api.elemental import protocol
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, MACHINE_REGISTRATION, SECRET
+from slipway.api.elemental import names, protocol
 from slipway.api.elemental.protocol import Frame, ProtocolError
 from slipway.api.elemental.registration import MachineRegistration
 from slipway.api.machinery.errors import OperatorError
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("slipway.fleet.inventory.registration")
 
 MOST_AT_ONCE = 64
+MOST_HOSTS = 20_000
+"""Who knows a token can be as many hosts as they like: so many are taken in all, which is twice what has been measured."""
 TPM_AUTHORITIES = "tpm-ca"
 """The optional Secret of a registration's namespace with the authorities that must vouch for TPMs."""
 # A frame that is too long is read to the end, up to this, so that the host can be told.
@@ -74,6 +76,7 @@ class RegistrationEndpoint:
         self._api_server = api_server
         self._deadline = deadline
         self._places = most_at_once
+        self._most_hosts = MOST_HOSTS
         self._busy: set[Identity] = set()
         self._recent: dict[Identity, tuple[float, Manifest]] = {}
         self._tpm_authorities: dict[str, tuple[float, bytes]] = {}
@@ -89,7 +92,7 @@ class RegistrationEndpoint:
             registration = await self._registration(request.match_info["token"])
         except OperatorError as error:
             _log.error("Registrations cannot be read", extra=fields(err=error.message))
-            return web.Response(status=503, headers={"Retry-After": "5"}, text="the management cluster does not answer: try again\n")
+            return _no_answer()
         if registration is None:
             return web.Response(status=404, text="there is no registration with this token\n")
         if request.headers.get("Upgrade", "").lower() != "websocket":
@@ -112,13 +115,16 @@ class RegistrationEndpoint:
         return None
 
     async def _upgraded(self, request: web.Request, registration: MachineRegistration) -> web.StreamResponse:
-        auth = registration.spec.config.elemental.registration.auth or "tpm"
+        auth = registration.spec.config.elemental.registration.auth or names.AUTH_TPM
         try:
-            authorities = await self._authorities_of_tpms(registration.metadata["namespace"]) if auth == "tpm" else b""
+            authorities = await self._authorities_of_tpms(registration.metadata["namespace"]) if auth == names.AUTH_TPM else b""
             claimed = identity.claim(request.headers.get("Authorization", ""), auth, datetime.now(UTC), authorities)
         except ProtocolError as error:
             _log.warning("A host was refused", extra=fields(remote=request.remote, err=str(error)))
             return web.Response(status=401, text=f"{error}\n")
+        except OperatorError as error:
+            _log.error("The makers of TPMs cannot be read", extra=fields(err=error.message))
+            return _no_answer()
         socket = web.WebSocketResponse(timeout=_CLOSING, max_msg_size=_LARGEST_MESSAGE, compress=False)
         await socket.prepare(request)
         talk = _Talk(socket, registration, claimed)
@@ -170,6 +176,7 @@ class RegistrationEndpoint:
         else:
             at, known = self._recent.get(who, (0.0, {}))
             if not known or time.monotonic() - at > _RECENT:
+                self._require_room()
                 return None
         namespace = known["metadata"]["namespace"]
         if namespace != registration.metadata["namespace"]:
@@ -177,6 +184,14 @@ class RegistrationEndpoint:
                 f"this host is registered in the namespace {namespace} as {known['metadata']['name']}: delete that MachineInventory first"
             )
         return known
+
+    def _require_room(self) -> None:
+        there = len(self._cache.informer(MACHINE_INVENTORY).store)
+        if there >= self._most_hosts:
+            raise RefusedError(
+                f"there are {there} hosts, and no more are taken: delete the MachineInventories of hosts that are gone, "
+                "and change the token of the MachineRegistration if strangers know it"
+            )
 
     async def _commit(self, session: Session, *, updating: bool) -> Manifest:
         """Write the inventory, give the host what it needs to be told its plans, and say how it gets there."""
@@ -191,19 +206,25 @@ class RegistrationEndpoint:
         )
 
     def _remember(self, who: Identity, inventory: Manifest) -> None:
-        now = time.monotonic()
-        if len(self._recent) >= _MOST_RECENT:
-            self._recent = {each: kept for each, kept in self._recent.items() if now - kept[0] < _RECENT}
-        self._recent[who] = now, {"metadata": {key: inventory["metadata"][key] for key in ("name", "namespace")}}
+        self._recent.pop(who, None)
+        self._recent[who] = time.monotonic(), {"metadata": {key: inventory["metadata"][key] for key in ("name", "namespace")}}
+        while len(self._recent) > _MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
 
     async def _authorities_of_tpms(self, namespace: str) -> bytes:
         at, known = self._tpm_authorities.get(namespace, (-_AUTHORITIES_LIFE, b""))
         if time.monotonic() - at < _AUTHORITIES_LIFE:
             return known
-        secret = await self._client.find(SECRET, TPM_AUTHORITIES, namespace)
-        found = b"\n".join(b64decode(value) for value in ((secret or {}).get("data") or {}).values())
+        secret = await self._client.find(SECRET, TPM_AUTHORITIES, namespace) or {}
+        # The Secret of a host that somebody named so says nothing of makers.
+        data = {} if secret.get("type") == names.PLAN_SECRET_TYPE else secret.get("data") or {}
+        found = b"\n".join(b64decode(value) for value in data.values())
         self._tpm_authorities[namespace] = time.monotonic(), found
         return found
+
+
+def _no_answer() -> web.Response:
+    return web.Response(status=503, headers={"Retry-After": "5"}, text="the management cluster does not answer: try again\n")
 
 
 class _GoneError(Exception):

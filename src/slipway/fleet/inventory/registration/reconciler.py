@@ -12,6 +12,7 @@ from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import read
 from slipway.fleet.contract.scope import Patcher
 from slipway.fleet.contract.status import Status
+from slipway.fleet.inventory.hosts import age
 from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
 from slipway.runtime.objects import DONE, Request, Result
@@ -88,9 +89,7 @@ class MachineRegistrationReconciler:
             status.fields["registrationURL"] = f"{self._server_url}{protocol.PATH}{token}"
             status.set(names.READY_CONDITION, TRUE, names.SUCCESSFULLY_CREATED_REASON, "Hosts can register")
         status.observed()
-        written = await patcher.patch(manifest)
-        if written["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
-            self._cache.wrote(MACHINE_REGISTRATION, written)
+        await patcher.save(manifest, self._cache)
         return DONE
 
     async def _holder(self, found: Object, token: str) -> Object | None:
@@ -98,10 +97,6 @@ class MachineRegistrationReconciler:
         others = [
             each
             for each in await self._cache.list(MACHINE_REGISTRATION, index=(TOKEN_INDEX, token))
-            if each.metadata.uid != found.metadata.uid and not each.metadata.deletion_timestamp and _age(each) < _age(found)
+            if each.metadata.uid != found.metadata.uid and not each.metadata.deletion_timestamp and age(each) < age(found)
         ]
-        return min(others, key=_age, default=None)
-
-
-def _age(found: Object) -> tuple[str, str, str]:
-    return found.metadata.creation_timestamp or "", found.namespace, found.name
+        return min(others, key=age, default=None)

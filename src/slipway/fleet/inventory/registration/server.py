@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A host with a TPM sends its keys and their proof in one header.
 _LARGEST_HEADER = protocol.MAX_HEADER + 1024
+# Seconds for which a stranger may hold a connection open and say nothing; hosts do not keep theirs.
+_IDLE = 15.0
 
 
 class RegistrationServer:
@@ -47,7 +49,14 @@ class RegistrationServer:
         self.endpoint.add_routes(application)
         SeedDownloads(client, cache).add_routes(application)
         self._serving = HttpsServer(
-            self, application, what="registrations", flag=FLAG, address=address.host, port=address.port, largest_header=_LARGEST_HEADER
+            self,
+            application,
+            what="registrations",
+            flag=FLAG,
+            address=address.host,
+            port=address.port,
+            largest_header=_LARGEST_HEADER,
+            idle=_IDLE,
         )
 
     @property

@@ -76,12 +76,12 @@ class Session:
         except ProtocolError as error:
             return Refusal(str(error))
 
-    def manifest(self, found: Manifest | None) -> Manifest | Refusal:
-        """The inventory to write, over the one that was ``found`` just now."""
+    def manifest(self, found: Manifest | None, attempt: int = 0) -> Manifest | Refusal:
+        """The inventory to write, over the one that was ``found`` just now; ``attempt`` counts the names that other hosts had."""
         try:
             if found is None:
-                return draft.create(self.registration, self.identity, self.said)
-            if draft.other_host(found, self.said.values):
+                return draft.create(self.registration, self.identity, self.said, attempt)
+            if draft.other_host(found, self.identity, self.said.values):
                 return Refusal(
                     f"another host registered as {found['metadata']['name']} with the same identity: give this host a key of its own, "
                     f"or, if that host's board was exchanged, remove {draft.FINGERPRINT_ANNOTATION} from its MachineInventory"

@@ -22,6 +22,7 @@ from slipway.fleet.contract.status import Status
 from slipway.fleet.inventory.options import SECRET as SERVING_SECRET
 from slipway.fleet.inventory.registration import configuration
 from slipway.fleet.inventory.seed import content, download, iso, storage
+from slipway.kube.errors import ApiError, UnreachableError
 from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
 from slipway.runtime.objects import DONE, Object, Request, Result, timestamp
@@ -158,7 +159,7 @@ class SeedImageReconciler:
             case _:
                 return DONE
         status.observed()
-        await self._save(patcher, manifest)
+        await patcher.save(manifest, self._cache)
         return result
 
     async def _registration(self, found: Object, image: SeedImage) -> MachineRegistration | None:
@@ -192,6 +193,9 @@ class SeedImageReconciler:
         try:
             files = content.files(configuration.client_config(registration, authorities), image.spec.cloud_config)
             await storage.store(self._client, manifest, await iso.build(files))
+        except (ApiError, UnreachableError):
+            # Nothing is wrong with the image: it is made again.
+            raise
         except OperatorError as error:
             _log.warning("An image could not be made: %s", error.message)
             self._set(status, names.SEED_IMAGE_FAILED, names.BUILD_FAILED_REASON, error.message)
@@ -210,8 +214,3 @@ class SeedImageReconciler:
         if not keep:
             status.fields["downloadURL"] = status.fields["checksumURL"] = status.fields["downloadToken"] = ""
         status.set(names.SEED_IMAGE_READY_CONDITION, FALSE, reason, message)
-
-    async def _save(self, patcher: Patcher, manifest: Manifest) -> None:
-        written = await patcher.patch(manifest)
-        if written["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]:
-            self._cache.wrote(SEED_IMAGE, written)

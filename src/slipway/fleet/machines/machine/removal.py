@@ -306,13 +306,13 @@ class Removal:
         said = find(of(scope.manifest), names.DELETING_CONDITION)
         if left <= 0 or said is None or said.reason != reason:
             return None
-        return Waiting(Said(reason, said.message), left)
+        return Waiting(Said(reason, said.message), left / self._workload.pace)
 
     def _later(self, scope: Scope, step: Step) -> None:
         if len(self._next) >= _REMEMBERED:
             now = self._clock()
             self._next = {place: at for place, at in self._next.items() if at > now}
-        self._next[scope.uid, step] = self._clock() + RETRY
+        self._next[scope.uid, step] = self._clock() + RETRY * self._workload.pace
 
     def _forget(self, scope: Scope) -> None:
         for step in (Step.DRAIN, Step.VOLUMES):

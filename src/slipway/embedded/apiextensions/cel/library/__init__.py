@@ -1,17 +1,17 @@
-"""All functions that a rule may call, and the names of types: the environment of Kubernetes 1.35, without what asks for authorizations."""
+"""All functions that an expression may call, and the names of types: the environment of Kubernetes 1.35."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from slipway.embedded.apiextensions.cel import types
-from slipway.embedded.apiextensions.cel.library import formats, lists, network, operators, quantities, standard, strings
+from slipway.embedded.apiextensions.cel.library import authorization, formats, lists, network, operators, quantities, standard, strings
 
 if TYPE_CHECKING:
     from slipway.embedded.apiextensions.cel.functions import Overload
 
 OVERLOADS: dict[str, list[Overload]] = {}
-for _library in (operators, standard, strings, lists, network, quantities, formats):
+for _library in (operators, standard, strings, lists, network, quantities, formats, authorization):
     for _name, _overloads in _library.FUNCTIONS.overloads.items():
         OVERLOADS[_name] = OVERLOADS.get(_name, []) + _overloads
 

@@ -7,7 +7,7 @@ from fleet.baremetal.estate import NS, VIP, Estate
 
 from slipway.api.cluster.infrastructure.cluster import BaremetalClusterSpec, ControlPlaneLoadBalancer, Endpoint
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, CLUSTER
-from slipway.fleet.baremetal.cluster import judge
+from slipway.fleet.baremetal.cluster.reconciler import judge
 
 BALANCER = ControlPlaneLoadBalancer(host=VIP, type="Internal", vrid=1)
 
@@ -52,6 +52,27 @@ async def test_a_paused_cluster_is_left_alone(metal: Estate) -> None:
     await metal.reconcile("c", metal.clusters)
     assert (await metal.condition("c", "Paused", BAREMETAL_CLUSTER))[0] == "True"
     assert "controlPlaneEndpoint" not in (await metal.get(BAREMETAL_CLUSTER, "c"))["spec"]
+
+
+@pytest.mark.asyncio
+async def test_infrastructure_that_somebody_else_manages_is_left_alone(metal: Estate) -> None:
+    await metal.cluster()
+    before = await metal.patch(BAREMETAL_CLUSTER, "c", {"metadata": {"annotations": {"cluster.x-k8s.io/managed-by": "terraform"}}})
+    for reconciler in (metal.clusters, metal.alive):
+        await metal.reconcile("c", reconciler)
+    assert await metal.get(BAREMETAL_CLUSTER, "c") == before
+
+
+@pytest.mark.asyncio
+async def test_infrastructure_without_a_label_goes_after_the_last_machine_too(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.machine("m")
+    await metal.reconcile("c", metal.clusters)
+    await metal.patch(BAREMETAL_CLUSTER, "c", {"metadata": {"labels": None}})
+    for kind in (CLUSTER, BAREMETAL_CLUSTER):
+        await metal.client.delete(kind, "c", NS)
+    await metal.reconcile("c", metal.clusters)
+    assert await metal.find(BAREMETAL_CLUSTER, "c")
 
 
 @pytest.mark.asyncio

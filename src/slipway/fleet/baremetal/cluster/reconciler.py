@@ -11,6 +11,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_PORT, BaremetalCluster, BaremetalClusterSpec
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, CLUSTER, CORE_EVENT
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, PAUSED_CONDITION, READY_CONDITION
+from slipway.fleet.baremetal.cluster.lookup import cluster_name, is_ours
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
 from slipway.fleet.contract.references import changed, members
@@ -119,15 +120,15 @@ class BaremetalClusterReconciler:
             return DONE
         if self._cache.is_behind(BAREMETAL_CLUSTER, request.name, request.namespace):
             return Result(ON_ITS_WAY)
-        name = next((owner.name for owner in found.metadata.owner_references if owner.kind == CLUSTER.kind), "")
-        cluster = await self._cache.get(CLUSTER, name, request.namespace) if name else None
+        name = cluster_name(found)
+        deleted = found.metadata.deletion_timestamp is not None
+        if not is_ours(found) and not deleted:
+            return DONE
+        owned = any(owner.kind == CLUSTER.kind for owner in found.metadata.owner_references)
+        cluster = await self._cache.get(CLUSTER, name, request.namespace) if owned else None
         if cluster is None:
             _log.info("Waiting for a Cluster to own the BaremetalCluster")
-            return (
-                DONE
-                if found.metadata.deletion_timestamp is None
-                else await self._go(found, found.metadata.labels.get(CLUSTER_NAME_LABEL, ""))
-            )
+            return await self._go(found, name) if deleted else DONE
         facts = cluster_from(cluster)
         manifest = found.content()
         scope = Scope(self._client, self._cache, BAREMETAL_CLUSTER, manifest, facts, self._clock(), owned_conditions=OWNED)
@@ -136,7 +137,7 @@ class BaremetalClusterReconciler:
         if paused_by(facts, manifest):
             await scope.save()
             return DONE
-        if finalizers.is_deleted(manifest):
+        if deleted:
             return await self._go(found, name)
         if finalizers.add(manifest, names.BAREMETAL_CLUSTER_FINALIZER):
             await scope.save_spec()

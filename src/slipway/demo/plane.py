@@ -1,0 +1,142 @@
+"""The management plane of the demonstration: the embedded API server, and a manager with all controllers and webhooks, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from slipway.api.cluster.kinds import NAMESPACE as NAMESPACE_KIND
+from slipway.api.machinery.errors import OperatorError
+from slipway.demo.options import NAMESPACE
+from slipway.embedded.server import EmbeddedServer
+from slipway.fleet import registry
+from slipway.fleet.baremetal.options import DEFAULT_JOIN_DEADLINE, BaremetalOptions
+from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.inventory.options import InventoryOptions
+from slipway.fleet.manager import build
+from slipway.fleet.manifests import NAMESPACE as HOME
+from slipway.fleet.manifests import Installation, manifests
+from slipway.fleet.settings import Settings
+from slipway.kube.aio import AsyncClient
+from slipway.runtime.apply import install
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Below those that the kernel gives to connections, so that none takes one before its server listens.
+_PORTS = range(20000, 32000)
+_GRACE = 5.0
+
+
+class ManagementPlane:
+    """``client`` is the administrator's.  ``pace`` is how long a second of waiting takes.
+
+    With ``database`` the API server can be stopped and started again.
+    """
+
+    def __init__(self, *, pace: float, database: Path | None = None) -> None:
+        self._pace = pace
+        self.server = EmbeddedServer(database=database)
+        self.registration_port, self._webhook_port = free_port("127.0.0.1"), free_port("127.0.0.1")
+        self._controllers = registry.chosen([registry.ALL])
+        self._stop = asyncio.Event()
+        self._manager: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await self.server.start()
+        self.client = AsyncClient(self.server.connection())
+        await install(self.client, self._manifests(), lambda line: None)
+        await self.client.create(NAMESPACE_KIND, {"metadata": {"name": NAMESPACE}})
+        self.start_manager()
+
+    async def stop(self) -> None:
+        try:
+            await self.stop_manager()
+        finally:
+            if hasattr(self, "client"):
+                await self.client.close()
+            await self.server.stop()
+
+    def start_manager(self) -> None:
+        self._stop = asyncio.Event()
+        self._manager = asyncio.create_task(build(self.server.connection(), self._settings()).run(self._stop), name="manager")
+
+    async def stop_manager(self) -> None:
+        """End it in order, or at once where that takes too long."""
+        manager, self._manager = self._manager, None
+        if manager is None:
+            return
+        self._stop.set()
+        await asyncio.wait({manager}, timeout=_GRACE)
+        await _cancel(manager)
+
+    async def kill_manager(self) -> None:
+        """It dies at whatever line it is."""
+        manager, self._manager = self._manager, None
+        if manager is not None:
+            await _cancel(manager)
+
+    def check(self) -> None:
+        """Raise what the manager has ended with, if it has."""
+        if self._manager is not None and self._manager.done():
+            self._manager.result()
+            raise OperatorError("the manager has ended")
+
+    def _manifests(self) -> list[dict[str, object]]:
+        declared = registry.declarations(self._controllers)
+        return manifests(
+            Installation(
+                rules=declared.rules,
+                crds=declared.crds,
+                webhooks=declared.webhooks,
+                controllers=declared.names,
+                leases=declared.leases,
+                works_with_providers=declared.works_with_providers,
+                image="none",
+                webhook_url=f"https://127.0.0.1:{self._webhook_port}",
+            )
+        )
+
+    def _settings(self) -> Settings:
+        return Settings(
+            controllers=self._controllers,
+            namespace="",
+            watch_filter="",
+            concurrency=10,
+            leader_elect=False,
+            own_namespace=HOME,
+            metrics_address="0",
+            health_address="0",
+            webhook_port=self._webhook_port,
+            webhook_cert_dir="",
+            sync_period=600,
+            bootstrap=BootstrapOptions(),
+            inventory=InventoryOptions(
+                bind_address=f"127.0.0.1:{self.registration_port}", url=f"https://127.0.0.1:{self.registration_port}"
+            ),
+            # Fast hosts on a slow machine still have their own time.
+            baremetal=BaremetalOptions(join_deadline=max(DEFAULT_JOIN_DEADLINE * self._pace, timedelta(seconds=10)), max_failures=1),
+            pace=self._pace,
+            log_format="text",
+            verbosity=0,
+        )
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def free_port(address: str, wanted: int = 0) -> int:
+    """The port that is wanted, or else one that nobody listens on at the moment."""
+    for port in [*([wanted] if wanted else []), *random.sample(_PORTS, k=100)]:
+        with socket.socket() as found:
+            try:
+                found.bind((address, port))
+            except OSError:
+                continue
+            return port
+    raise OperatorError(f"no port of {address} is free to listen on")

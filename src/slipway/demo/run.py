@@ -1,0 +1,145 @@
+"""A demonstration from its options to its exit code: a temporary folder, the views, the story, the report, and signals heard."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import secrets
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slipway.api.machinery.errors import OperatorError
+from slipway.demo import events, faults
+from slipway.demo.events import Event
+from slipway.demo.record import Record
+from slipway.demo.report import page
+from slipway.demo.story import Story
+from slipway.runtime import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from slipway.demo.options import Options
+    from slipway.demo.record import View
+
+_TERMINATED = 143
+# Objects of the API have no cycles: looking for some as often as Python does takes a tenth of the run.
+_COLLECT = (20_000, 50, 100)
+_TICK = 0.25
+
+
+def main(options: Options, form: str, *, verbosity: int = 0) -> int:
+    """The exit code: 0 only if every check holds."""
+    # What is wrong is told before anything starts.
+    faults.made(options)
+    report = _report_file(options.report)
+    if verbosity:
+        logs.configure("text", verbosity=verbosity)
+    else:
+        # What a manager logs is for its operators; the timeline tells what happens.
+        logging.disable(logging.CRITICAL)
+    # What is imported by now lives as long as the program.
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
+    record = Record(options, _view(options, form))
+    record.tell(Event(events.REPORT, text=str(report)))
+    try:
+        ok = asyncio.run(_heard(demonstrate(options, record, report)))
+    finally:
+        record.end()
+    if form != "json" and not options.keep:
+        sys.stdout.write(f"The report is in {report}\n")
+    return 0 if ok else 1
+
+
+async def demonstrate(options: Options, record: Record, report: Path) -> bool:
+    """Whether every check holds."""
+    with tempfile.TemporaryDirectory(prefix="slipway-demo-") as folder:
+        ticking = asyncio.create_task(_tick(record))
+        try:
+            async with Story(options, record, Path(folder), faults.made(options)) as story:
+                if options.keep:
+                    record.tell(Event(events.KEPT, command=f"export KUBECONFIG={story.kubeconfig}"))
+                ok = await story.run()
+                _write(report, page(options, record.events))
+                if options.keep:
+                    await _interrupted()
+        finally:
+            ticking.cancel()
+    return ok
+
+
+async def _tick(record: Record) -> None:
+    while True:
+        await asyncio.sleep(_TICK)
+        record.tick()
+
+
+def _report_file(wanted: str) -> Path:
+    """Where the report goes: what is not writable is told before anything starts."""
+    if not wanted:
+        return Path(tempfile.gettempdir()) / f"slipway-demo-report-{secrets.token_hex(4)}" / "report.html"
+    path = Path(wanted)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise OperatorError(f"the report cannot be written to {wanted}: it is to be a file in a folder that can be written to")
+    return path
+
+
+def _write(report: Path, text: str) -> None:
+    report.parent.mkdir(mode=0o700, exist_ok=True)
+    report.write_text(text)
+
+
+def _view(options: Options, form: str) -> View:
+    if form == "json":
+        from slipway.demo.views.jsonlines import JsonLines
+
+        return JsonLines(sys.stdout)
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from slipway.demo.views.live import LiveView
+
+        return LiveView(options)
+    from slipway.demo.views.plain import PlainLines
+
+    return PlainLines(sys.stdout, keep=options.keep)
+
+
+async def _heard(work: Coroutine[None, None, bool]) -> bool:
+    """Let SIGTERM end the work in order, as Ctrl-C does."""
+    task = asyncio.ensure_future(work)
+    ended = False
+
+    def end() -> None:
+        nonlocal ended
+        ended = True
+        task.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if ended:
+            raise SystemExit(_TERMINATED) from None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        raise
+
+
+async def _interrupted() -> None:
+    """Until Ctrl-C or SIGTERM, which are an orderly end here."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGINT)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await stop.wait()
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,1 @@
+"""The ways in which a run is shown while it goes on."""
