@@ -15,6 +15,8 @@ import pytest
 TESTS = Path(__file__).parent
 _METAL, _SIM, _E2E = "fleet/baremetal", "simulation", "e2e/test_baremetal.py"
 _LIFE = f"{_SIM}/test_life.py::test_a_cluster_is_made_and_upgraded_by_replacing_every_node_with_no_spare_host"
+_TROUBLES = f"{_SIM}/test_troubles.py"
+_FAULTS = f"{_SIM}/test_faults.py::test_a_control_plane_goes_from_minor_to_minor_through_faults_and_its_workers_follow_in_one_step"
 _FIVE = f"{_E2E}::test_a_cluster_of_five_is_upgraded_with_no_spare_host_and_with_some"
 _REASONS = f"{_METAL}/test_reasons.py::test_the_rows_of"
 _PREFLIGHT = f"{_METAL}/rollouts/test_preflight.py"
@@ -50,6 +52,7 @@ STATEMENTS: dict[int, Statement] = {
         (
             f"{_PLAN}::test_a_host_is_cleaned",
             f"{_SIM}/test_agent.py::test_a_power_cut_anywhere_in_a_clean_ends_in_a_host_that_does_not_come_back",
+            _FAULTS,
         ),
     ),
     5: Statement(
@@ -65,6 +68,7 @@ STATEMENTS: dict[int, Statement] = {
         (
             f"{_PLAN}::test_the_steps_come_in_the_order_of_the_guide",
             f"{_SIM}/test_agent.py::test_a_power_cut_anywhere_in_a_reprovision_ends_in_the_same_host",
+            f"{_TROUBLES}::test_a_rollout_goes_on_after_whatever_goes_in_any_instruction_of_both_plans",
         ),
     ),
     8: Statement(
@@ -88,6 +92,8 @@ STATEMENTS: dict[int, Statement] = {
         (
             f"{_PREFLIGHT}::test_what_is_missing_is_told",
             f"{_METAL}/machine/test_killed.py::test_a_manager_that_takes_over_goes_on_where_the_last_one_was",
+            _FAULTS,
+            "e2e/test_faults.py::test_a_rollout_whose_manager_is_killed_a_hundred_times_ends_as_if_nothing_had_been",
         ),
     ),
     13: Statement(
@@ -108,7 +114,11 @@ STATEMENTS: dict[int, Statement] = {
     ),
     16: Statement(
         "Workers are replaced within maxUnavailable, one or two at a time.",
-        (f"{_WORKERS}::test_a_new_version_is_rolled_out_within_the_bounds", _LIFE),
+        (
+            f"{_WORKERS}::test_a_new_version_is_rolled_out_within_the_bounds",
+            f"{_TROUBLES}::test_workers_move_to_another_pool_by_a_new_template_and_two_at_once_where_two_may_be_missing",
+            _LIFE,
+        ),
     ),
     17: Statement(
         "The address answers and all Nodes are Ready before, and stay so.",
@@ -135,12 +145,12 @@ STATEMENTS: dict[int, Statement] = {
     22: Statement("Versions in the chart's values get the registry's address in front.", (_CHART,)),
     23: Statement(
         "The catalog is read again without a restart.",
-        (f"{_SIM}/test_troubles.py::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added",),
+        (f"{_TROUBLES}::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added",),
     ),
     24: Statement(
         "A JSON patch of one key adds a version, by tag or by digest.",
         (
-            f"{_SIM}/test_troubles.py::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added",
+            f"{_TROUBLES}::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added",
             f"{_CATALOG}::test_the_registry_is_replaced_and_the_rest_stays",
             _GUIDE,
         ),
@@ -152,7 +162,7 @@ STATEMENTS: dict[int, Statement] = {
     ),
     27: Statement(
         "A version that the catalog lacks fails the machine without a plan, until it is added.",
-        (f"{_SIM}/test_troubles.py::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added", _REASONS),
+        (f"{_TROUBLES}::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added", _REASONS),
     ),
     28: Statement(
         "Registration images are not made again by themselves, and lie beside the base image.",
@@ -163,7 +173,7 @@ STATEMENTS: dict[int, Statement] = {
     ),
     29: Statement(
         "Version and image tags in one edit are one rollout, and all take effect.",
-        (f"{_PLANES}::test_version_and_image_tags_in_one_edit_are_one_rollout", _FIVE),
+        (f"{_PLANES}::test_version_and_image_tags_in_one_edit_are_one_rollout", _FAULTS, _FIVE),
     ),
     30: Statement(
         "A version needs no new template; another pool does, and machines move there.",
@@ -171,7 +181,7 @@ STATEMENTS: dict[int, Statement] = {
             f"{_METAL}/vip/test_vip.py::test_a_control_plane_that_moves_has_the_hosts_of_both_pools",
             _LIFE,
             _GUIDE,
-            f"{_SIM}/test_moves.py::test_workers_move_to_another_pool_by_another_template",
+            f"{_TROUBLES}::test_workers_move_to_another_pool_by_a_new_template_and_two_at_once_where_two_may_be_missing",
         ),
     ),
     31: Statement(
@@ -212,7 +222,11 @@ STATEMENTS: dict[int, Statement] = {
     ),
     38: Statement(
         "Another bootstrap template is a rollout of its own.",
-        (f"{_WORKERS}::test_another_bootstrap_template_is_a_rollout_of_its_own", _GUIDE),
+        (
+            f"{_WORKERS}::test_another_bootstrap_template_is_a_rollout_of_its_own",
+            f"{_TROUBLES}::test_a_new_bootstrap_template_replaces_the_workers_at_the_same_version",
+            _GUIDE,
+        ),
     ),
     39: Statement(
         "A control plane goes one minor version at a time; more is refused, or walked when asked.",
@@ -220,6 +234,7 @@ STATEMENTS: dict[int, Statement] = {
             "fleet/controlplane/test_upgrade.py::test_goes_one_minor_version_at_a_time",
             f"{_PREFLIGHT}::test_two_minor_versions_at_once_fail",
             f"{_PLANES}::test_an_upgrade_over_two_minor_versions_goes_step_by_step",
+            _FAULTS,
             _REFUSED,
         ),
     ),
@@ -229,6 +244,7 @@ STATEMENTS: dict[int, Statement] = {
             f"{_PREFLIGHT}::test_workers_may_take_two_minor_versions_at_once",
             f"{_GUARDS}::test_workers_may_be_three_minor_versions_behind",
             f"{_WORKERS}::test_workers_follow_their_control_plane_over_two_minor_versions_in_one_step",
+            _FAULTS,
         ),
     ),
     41: Statement(
@@ -242,14 +258,14 @@ STATEMENTS: dict[int, Statement] = {
     ),
     45: Statement(
         "A stuck first node says whether the key or the registry's address is missing.",
-        (f"{_SIM}/test_troubles.py::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added", _REASONS),
+        (f"{_TROUBLES}::test_a_version_that_the_catalog_lacks_fails_and_goes_on_by_itself_when_it_is_added", _REASONS),
     ),
     46: Statement(
         "A failed plan is final and told with the host's output; a host that never joins has a deadline.",
         (
-            f"{_SIM}/test_troubles.py::test_a_host_that_cannot_reach_its_registry_is_told_with_its_output_and_replaced",
+            f"{_TROUBLES}::test_a_host_that_cannot_reach_its_registry_is_told_with_its_output_and_replaced",
             _REASONS,
-            f"{_SIM}/test_troubles.py::test_a_host_that_dies_while_it_boots_is_told_and_joins_when_it_comes_back",
+            f"{_TROUBLES}::test_a_host_that_dies_while_it_boots_is_told_and_joins_when_it_comes_back",
         ),
     ),
     47: Statement(
@@ -258,12 +274,14 @@ STATEMENTS: dict[int, Statement] = {
             "workload/alive/test_sidecar.py::test_the_host_with_the_address_holds_the_lease_and_lets_go_of_it",
             f"{_SIM}/test_world.py::test_the_virtual_address_goes_to_another_host_when_its_holder_loses_its_power",
             "e2e/test_vip.py::test_the_lease_names_the_holder",
+            "e2e/test_faults.py::test_a_control_plane_that_cannot_join_is_told_with_what_to_look_at_and_replaced",
         ),
     ),
     48: Statement(
         "A surge is told, with maxUnavailable as the way.",
         (
             f"{_GUARDS}::test_the_way_for_workers_is_max_unavailable",
+            f"{_TROUBLES}::test_a_surge_is_told_with_the_way_that_there_is",
             "e2e/test_guards.py::test_the_servers_answers_are_the_guards",
             _REFUSED,
         ),
@@ -271,7 +289,7 @@ STATEMENTS: dict[int, Statement] = {
     49: Statement(
         "An exhausted pool is told, and goes on when a host is added or comes back.",
         (
-            f"{_SIM}/test_troubles.py::test_an_exhausted_pool_is_told_and_a_host_that_is_added_lets_it_go_on",
+            f"{_TROUBLES}::test_an_exhausted_pool_is_told_and_a_host_that_is_added_lets_it_go_on",
             _REASONS,
             f"{_METAL}/machine/test_life.py::test_the_host_that_came_back_is_taken_again",
         ),

@@ -27,6 +27,7 @@ from slipway.api.cluster.kinds import (
 from slipway.kube.aio import PatchType
 from slipway.simulation.boot import Life
 from slipway.simulation.workload.cluster import WorkloadCluster
+from slipway.simulation.workload.local import LocalClient
 
 Manifest = dict[str, Any]
 NAME = "prod"
@@ -165,16 +166,17 @@ class Bare:
 
     async def at(self, planes: str, workers: str, patience: float = 60) -> None:
         """Until every machine is there, in its version, and well."""
+        local = LocalClient(self.estate.server.core)
 
         async def there() -> bool:
-            # A list of everything a hundred times a second would be most of the work.
-            await asyncio.sleep(0.05)
+            # Looking at everything a hundred times a second would be most of the work.
+            await asyncio.sleep(0.1)
             found = Counter(
                 (
                     "control-plane" if "cluster.x-k8s.io/control-plane" in machine["metadata"]["labels"] else "worker",
                     machine["spec"]["version"],
                 )
-                for machine in await self.machines()
+                for machine in local.list(MACHINE, SPACE)
                 if condition(machine, "Ready").get("status") == "True" and "deletionTimestamp" not in machine["metadata"]
             )
             return found == Counter({("control-plane", planes): self.control_planes, ("worker", workers): self.replicas})

@@ -50,6 +50,7 @@ from slipway.kube.aio import AsyncClient, PatchType
 from slipway.runtime.manager import Manager
 from slipway.runtime.objects import Request, Result
 from slipway.simulation.boot import Life
+from slipway.simulation.workload.local import LocalClient
 from slipway.simulation.world import World
 
 Manifest = dict[str, Any]
@@ -212,8 +213,10 @@ class Estate:
     async def when(
         self, kind: Kind, name: str, check: Callable[[Manifest], bool], what: str = "", patience: float = 20, namespace: str = SPACE
     ) -> Manifest:
-        async def found() -> Manifest | None:
-            known = await self.client.find(kind, name, namespace)
+        local = LocalClient(self.server.core)
+
+        def found() -> Manifest | None:
+            known = local.find(kind, name, namespace)
             return known if known is not None and check(known) else None
 
         got: Manifest = await eventually(found, what or f"the {kind.kind} {name} is as it should be", patience)
@@ -237,7 +240,7 @@ def in_hosts_time() -> Iterator[None]:
 def hurried(manager: Manager) -> None:
     """In the field an object is looked at once a second at most, and waits are in the seconds of real hosts."""
     for controller in manager.controllers:
-        controller.interval = min(controller.interval, 0.02)
+        controller.interval = min(controller.interval, 0.05)
         _hurry(controller.reconciler)
 
 

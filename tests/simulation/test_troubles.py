@@ -22,6 +22,7 @@ from slipway.api.cluster.kinds import (
     KUBEADM_CONFIG_TEMPLATE,
     MACHINE,
     MACHINE_DEPLOYMENT,
+    MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
     Kind,
 )
@@ -167,7 +168,10 @@ async def test_workers_move_to_another_pool_by_a_new_template_and_two_at_once_wh
     bare.worker_pool = other
     assert bare.watchman.most_leaving == 2, "both go at once"
     assert await bare.hosts_of(control_plane=False) == set(hosts)
-    assert {bare.watchman.owners[name] for name in before} == {""}
+    for name in before:
+        left = (await bare.estate.client.get(MACHINE_INVENTORY, name, SPACE))["metadata"]["annotations"]
+        assert left["baremetal.alauda.io/allocation-state"] == "Available"
+        assert left["baremetal.alauda.io/pool"] == f"{WORKERS}-pool"
     await bare.rest()
 
 
