@@ -22,6 +22,7 @@ from slipway.embedded.storage.store import Change, Store
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.connection import Connection
+from slipway.runtime import logs
 from slipway.simulation.workload.cluster import WorkloadCluster
 
 # Whoever writes one of these in a workload cluster is a manager or a kubelet.
@@ -137,6 +138,9 @@ def _serve() -> None:
 
 
 def _manage(connection: Connection, settings: Settings) -> None:
+    # As the program has it: shown where a test fails.
+    logs.configure(settings.log_format, verbosity=settings.verbosity)
+
     async def run() -> None:
         manager = build(connection, settings)
         hurried(manager)
