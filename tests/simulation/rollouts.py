@@ -50,6 +50,10 @@ async def killed(estate: KillableEstate, times: int, *, most_writes: int, seed: 
         yield
         assert estate.kills - before == times, f"it was over after {estate.kills - before} kills"
         await killer
+    except AssertionError:
+        if killer.done() and (failed := killer.exception()) is not None:
+            raise failed from None
+        raise
     finally:
         killer.cancel()
         await asyncio.gather(killer, return_exceptions=True)
