@@ -189,7 +189,8 @@ class Bare:
     async def verify(self, version: str) -> None:
         """The section *Verification* of the guide, sentence by sentence."""
         client = self.estate.client
-        machines = await client.list(BAREMETAL_MACHINE, SPACE)
+        owned = [(each, each["metadata"]["ownerReferences"][0]["kind"]) for each in await client.list(BAREMETAL_MACHINE, SPACE)]
+        machines = [each for each, owner in owned if owner == "Machine"]
         assert [machine["status"]["phase"] for machine in machines] == ["Running"] * self.nodes
         assert {machine["spec"]["version"] for machine in await self.machines()} == {version}
         nodes = self.workload.client.list(NODE)

@@ -92,7 +92,8 @@ class Estate:
         self.options = options or BaremetalOptions()
         self.world = World(pace=pace)
         self.server = EmbeddedServer()
-        self.port = free_port()
+        # An address of its own, so that nobody's connection takes the port while no manager has it.
+        self.address, self.port = virtual_address(), free_port()
         self._controllers = registry.chosen(controllers)
         self._stack = AsyncExitStack()
         self._stop: asyncio.Event | None = None
@@ -152,7 +153,7 @@ class Estate:
             sync_period=600,
             bootstrap=BootstrapOptions(),
             baremetal=self.options,
-            inventory=InventoryOptions(bind_address=f"127.0.0.1:{self.port}", url=f"https://127.0.0.1:{self.port}"),
+            inventory=InventoryOptions(bind_address=f"{self.address}:{self.port}", url=f"https://{self.address}:{self.port}"),
             log_format="text",
             verbosity=0,
         )
