@@ -65,6 +65,9 @@ async def test_a_provisioning_that_is_killed_after_any_write_ends_in_one_claim_a
         assert await hosts(metal) == {"rack-1": name, "rack-2": ""}, f"killed after write {at}"
         status = await metal.status(name)
         assert (status["phase"], status["machineInventoryRef"]["name"]) == ("Reprovisioning", "rack-1")
+        told = [(await metal.condition(name, each))[0] for each in ("InventoryAllocated", "BootstrapReady", "ImageResolved")]
+        assert told == ["True"] * 3, f"killed after write {at}: what has long been so is not told"
+        assert {"type": "Hostname", "address": "rack-1"} in status["addresses"], f"killed after write {at}"
         assert (await metal.get(BAREMETAL_MACHINE, name))["spec"]["providerID"] == "baremetal:///rack-1"
         secret = await metal.get(SECRET, "rack-1")
         uid = (await metal.get(BAREMETAL_MACHINE, name))["metadata"]["uid"]

@@ -283,6 +283,8 @@ class BaremetalMachineReconciler:
         fields.setdefault("ready", False)
         if run.host is not None:
             run.tell(names.INVENTORY_ALLOCATED_CONDITION, TRUE, names.ALLOCATED_REASON, f"host {run.host.name}")
+            if run.plan is not None and run.plan.owner == run.name and not fields.get("hostname"):
+                fields["hostname"] = (run.member.hostname if run.member is not None else "") or run.host.name
             fields["addresses"] = addresses(run) or None
         plan = run.plan
         if plan is not None and plan.owner == run.name:
@@ -292,6 +294,10 @@ class BaremetalMachineReconciler:
             fields["planWrittenTime"] = timestamp(plan.written) if plan.written is not None else None
             if plan.type == names.PLAN_REPROVISION:
                 fields["lastAppliedBootstrapHash"], fields["image"] = plan.bootstrap_hash or None, plan.image or None
+        if plan is not None and (plan.owner, plan.type) == (run.name, names.PLAN_REPROVISION) and not finalizers.is_deleted(run.manifest):
+            # Whoever wrote the plan had both, and may have died before it could say so.
+            run.tell(names.BOOTSTRAP_READY_CONDITION, TRUE, names.BOOTSTRAP_READY_REASON)
+            run.tell(names.IMAGE_RESOLVED_CONDITION, TRUE, names.IMAGE_RESOLVED_REASON, plan.image)
         run.status.sum_up(READY_CONDITION, SUMMED_UP)
         run.status.observed()
 
