@@ -21,7 +21,12 @@ SMALL = ["--control-planes=1", "--workers=1", "--hosts=3", "--speed=600"]
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "TMPDIR": str(folder)}
-    return subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    # Tests that run in the background do not hear Ctrl-C, and a child would not either.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_small_cluster_is_made_upgraded_and_verified_and_nothing_is_left_but_the_report(tmp_path: Path) -> None:

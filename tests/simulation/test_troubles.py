@@ -182,6 +182,8 @@ async def _two_workers(bare: Bare) -> None:
         await bare.scale_workers(2)
 
     async def there() -> bool:
-        return len(await bare.hosts_of(control_plane=False)) == 2
+        status = (await bare.estate.client.get(MACHINE_DEPLOYMENT, WORKERS, SPACE)).get("status") or {}
+        return len(await bare.hosts_of(control_plane=False)) == 2 and status.get("availableReplicas") == 2
 
-    await bare.estate.until(there, "there are two workers")
+    # One that is not well would go first, and alone.
+    await bare.estate.until(there, "there are two workers, and both are well")

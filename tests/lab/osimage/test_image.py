@@ -148,8 +148,8 @@ def test_slipways_dependencies_are_those_that_it_runs_with() -> None:
     found = slipway.dependencies("slipway")
     assert {name.lower() for name in found} == {
         "aiohappyeyeballs", "aiohttp", "aiosignal", "attrs", "cffi", "cryptography", "frozenlist", "google-re2", "grpcio", "idna",
-        "msgspec", "multidict",
-        "prometheus-client", "propcache", "protobuf", "pycparser", "pyyaml", "typing-extensions", "yarl",
+        "markdown-it-py", "mdurl", "msgspec", "multidict",
+        "prometheus-client", "propcache", "protobuf", "pycparser", "pygments", "pyyaml", "rich", "typing-extensions", "yarl",
     }  # fmt: skip
     assert found["msgspec"] == msgspec.__version__
 
