@@ -147,10 +147,12 @@ class Bare:
         await self.patch(MACHINE_DEPLOYMENT, WORKERS, {"spec": {"replicas": replicas}})
 
     async def hosts_of(self, control_plane: bool) -> set[str]:
-        """The inventories that machines of a kind are on."""
+        """The inventories that machines of a kind are on, as far as they have one yet."""
         label = "cluster.x-k8s.io/control-plane"
         found = await self.estate.client.list(BAREMETAL_MACHINE, SPACE)
-        return {each["status"]["machineInventoryRef"]["name"] for each in found if (label in each["metadata"]["labels"]) is control_plane}
+        of_kind = [each for each in found if (label in each["metadata"]["labels"]) is control_plane]
+        meant = [(each.get("status") or {}).get("machineInventoryRef") for each in of_kind]
+        return {reference["name"] for reference in meant if reference}
 
     @property
     def workload(self) -> WorkloadCluster:
