@@ -13,11 +13,12 @@ _PERIOD, _TIMEOUT = 0.1, 1.0
 
 
 class ApiProbe:
-    """Asks for /readyz while the block runs, whoever answers."""
+    """Asks for /readyz while the block runs, whoever answers; ``asked`` and ``failed`` are how often."""
 
     def __init__(self, address: str, port: int = 6443) -> None:
         self._address, self._port = address, port
         self._trust = ssl._create_unverified_context()
+        self.asked = self.failed = 0
         self._answered: list[float] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -40,10 +41,13 @@ class ApiProbe:
 
     def _run(self) -> None:
         while not self._stop.wait(_PERIOD):
-            if self._asked():
+            self.asked += 1
+            if self._answers():
                 self._answered.append(time.monotonic())
+            else:
+                self.failed += 1
 
-    def _asked(self) -> bool:
+    def _answers(self) -> bool:
         connection = http.client.HTTPSConnection(self._address, self._port, timeout=_TIMEOUT, context=self._trust)
         try:
             connection.request("GET", "/readyz")

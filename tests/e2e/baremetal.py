@@ -8,13 +8,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-import socket
 import ssl
-import struct
 import subprocess
 import sys
-import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -278,96 +274,6 @@ class Baremetal:
 def condition(manifest: Manifest, kind: str) -> str:
     rows = manifest.get("status", {}).get("conditions") or ()
     return next((str(row["status"]) for row in rows if row["type"] == kind), "")
-
-
-class Watchman:
-    """Asks the API through the virtual address four times a second, and keeps how often and for how long it was away."""
-
-    def __init__(self, fleet: Baremetal) -> None:
-        self._url = f"https://{fleet.vip}:6443/readyz"
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.asked = self.failed = 0
-        self.longest = self.total = 0.0
-        self._thread.start()
-
-    def _watch(self) -> None:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        # An outage lasts from the last answer before it to the first one after it.
-        answered, counted = time.monotonic(), 0
-        while not self._stop.wait(0.25):
-            self.asked += 1
-            try:
-                with urllib.request.urlopen(self._url, context=context, timeout=2) as answer:
-                    good = answer.status == 200
-            except OSError:
-                good = False
-            now = time.monotonic()
-            if not good:
-                self.failed += 1
-                self.longest = max(self.longest, now - answered)
-                continue
-            if self.failed > counted:
-                self.total += now - answered
-                self.longest = max(self.longest, now - answered)
-            answered, counted = now, self.failed
-
-    def end(self) -> None:
-        self._stop.set()
-        self._thread.join(30)
-        print(f"the API was asked {self.asked} times, {self.failed} in vain, {self.total:.1f} s in all, {self.longest:.1f} s at a stretch")
-
-
-class Sniffer:
-    """Who says on the bridge that the virtual address is his: every ARP message whose sender has it."""
-
-    _ETHERNET_ARP = 0x0806
-
-    def __init__(self, fleet: Baremetal) -> None:
-        self._vip = socket.inet_aton(fleet.vip)
-        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(self._ETHERNET_ARP))
-        self._socket.bind((fleet.bridge, 0))
-        self._socket.settimeout(0.5)
-        self._stop = threading.Event()
-        self.heard: list[tuple[float, str]] = []
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
-
-    def _listen(self) -> None:
-        while not self._stop.is_set():
-            try:
-                frame = self._socket.recv(256)
-            except TimeoutError:
-                continue
-            hardware, sender = struct.unpack("!6s4s", frame[22:32])
-            if sender == self._vip:
-                self.heard.append((time.monotonic(), hardware.hex(":")))
-
-    def end(self) -> None:
-        self._stop.set()
-        self._thread.join(5)
-        self._socket.close()
-        print(f"the virtual address had {len(self.owners())} owners, one after the other")
-
-    def owners(self) -> list[str]:
-        """The owners in their order, without repetition."""
-        found: list[str] = []
-        for _, owner in self.heard:
-            if not found or found[-1] != owner:
-                found.append(owner)
-        return found
-
-    def doubled(self, within: float = 5.0) -> list[str]:
-        """Owners that spoke again after another one had, within some seconds: two at the same time."""
-        found, last = [], dict[str, float]()
-        for number, (moment, owner) in enumerate(self.heard):
-            others = {other for _, other in self.heard[max(0, number - 20) : number] if other != owner}
-            between = [last[other] for other in others if owner in last and last[owner] < last.get(other, 0.0)]
-            if between and moment - last[owner] < within:
-                found.append(owner)
-            last[owner] = moment
-        return found
 
 
 @contextmanager

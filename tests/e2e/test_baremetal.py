@@ -6,11 +6,14 @@ with no spare host and then with some.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2e.baremetal import NAME, Baremetal, Shape, Sniffer, Watchman, baremetal, condition
+from e2e.apiprobe import ApiProbe
+from e2e.arp import Owners
+from e2e.baremetal import NAME, Baremetal, Shape, baremetal, condition
 from e2e.baremetalmanifests import TAGS
 from e2e.nodes import real_hosts
 
@@ -57,8 +60,11 @@ def test_kubectl_shows_the_columns_that_operators_know(small: Baremetal, kind: s
 def test_a_worker_is_replaced_on_the_only_host_that_its_pool_has(small: Baremetal) -> None:
     before = small.in_use()
     small.leave_sentinels()
-    small.upgrade_workers(NEW)
-    small.wait_for_cluster(NEW, NEW)
+    with ApiProbe(small.vip) as probe, Owners(small.bridge, small.vip) as owners:
+        small.upgrade_workers(NEW)
+        small.wait_for_cluster(NEW, NEW)
+    # The control plane has nothing to do with it.
+    assert (probe.asked > 50, owners.asked > 50, owners.doubled, len({heard.mac for heard in owners.heard})) == (True, True, [], 1)
     after = small.in_use()
     assert set(before.values()) == set(after.values())
     (replaced,) = before.keys() - after.keys()
@@ -121,22 +127,21 @@ def test_upstreams_core_and_control_plane_managers_roll_machines_of_pools(tmp_pa
 def roll(fleet: Baremetal, old: str, new: str) -> None:
     """The guide's upgrade: the catalog, the control plane, the workers, and its verification."""
     before = set(fleet.in_use())
-    watchman, sniffer = Watchman(fleet), Sniffer(fleet)
-    try:
+    began = time.monotonic()
+    with ApiProbe(fleet.vip) as probe, Owners(fleet.bridge, fleet.vip) as owners:
         fleet.add_to_catalog(new)
         fleet.upgrade_control_plane(new)
         fleet.wait_for_cluster(new, old, 3600)
         fleet.upgrade_workers(new)
         fleet.wait_for_cluster(new, new, 2400)
-    finally:
-        watchman.end()
-        sniffer.end()
+        longest = probe.outage(began)
+    print(f"the API was asked {probe.asked} times, {probe.failed} in vain, {longest:.1f} s at a stretch")
     assert fleet.unsettled(new, new) == []
     assert not before & set(fleet.in_use())
     assert len(fleet.holders()) == 1
-    assert sniffer.doubled() == []
+    assert owners.doubled == []
     # A holder that leaves hands over within some seconds, three times in a rollout of three.
-    assert watchman.longest < 15
+    assert longest < 15
     # Version and tags were one edit, and all of it took effect.
     dns, etcd = TAGS[new]
     assert fleet.image_tags("deployment/coredns") == {dns}

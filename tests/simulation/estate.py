@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any, Self
 
@@ -39,16 +39,13 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import plan as plans
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet import clustercache, registry
+from slipway.fleet import registry
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
-from slipway.fleet.machines.machine import removal
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
-from slipway.runtime.manager import Manager
-from slipway.runtime.objects import Request, Result
 from slipway.simulation.boot import Life
 from slipway.simulation.workload.local import LocalClient
 from slipway.simulation.world import World
@@ -76,7 +73,7 @@ KINDS = (
     CLUSTER_RESOURCE_SET_BINDING,
 )
 PACE = 0.02
-"""How long a second of waiting takes where a manager looks again by itself."""
+"""How long a second takes that a manager waits: its hosts are that much faster."""
 _addresses = count(1)
 
 
@@ -102,7 +99,6 @@ class Estate:
             self.world.registry.push("os", version, version)
 
     async def __aenter__(self) -> Self:
-        self._stack.enter_context(in_hosts_time())
         await self._stack.enter_async_context(self.server)
         self.client = await self._stack.enter_async_context(AsyncClient(self.server.connection()))
         for name in (SPACE, "home"):
@@ -121,7 +117,6 @@ class Estate:
 
     async def start(self) -> None:
         manager = build(self.server.connection(), self._settings())
-        hurried(manager)
         self._stop = asyncio.Event()
         self._manager = asyncio.create_task(manager.run(self._stop))
 
@@ -154,6 +149,7 @@ class Estate:
             bootstrap=BootstrapOptions(),
             baremetal=self.options,
             inventory=InventoryOptions(bind_address=f"{self.address}:{self.port}", url=f"https://{self.address}:{self.port}"),
+            pace=PACE,
             log_format="text",
             verbosity=0,
         )
@@ -225,35 +221,6 @@ class Estate:
 
     async def until(self, probe: Callable[[], Awaitable[object]], what: str, patience: float = 30) -> None:
         await eventually(probe, what, patience)
-
-
-@contextmanager
-def in_hosts_time() -> Iterator[None]:
-    """In the field a cluster that did not answer is left alone for 20 seconds, and so is a Node that is being drained."""
-    with ExitStack() as stack:
-        for module, name in ((clustercache, "_LEFT_ALONE"), (removal, "RETRY")):
-            before = getattr(module, name)
-            stack.callback(setattr, module, name, before)
-            setattr(module, name, before * PACE)
-        yield
-
-
-def hurried(manager: Manager) -> None:
-    """In the field an object is looked at once a second at most, and waits are in the seconds of real hosts."""
-    for controller in manager.controllers:
-        controller.interval = min(controller.interval, 0.05)
-        _hurry(controller.reconciler)
-
-
-def _hurry(reconciler: Any) -> None:
-    """Let a reconciler look again in the time of simulated hosts."""
-    reconcile = reconciler.reconcile
-
-    async def look(request: Request) -> Result:
-        result: Result = await reconcile(request)
-        return Result(result.requeue_after * PACE)
-
-    reconciler.reconcile = look
 
 
 def condition(found: Manifest, type_: str) -> Manifest:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from simulation.estate import KINDS, Estate, hurried, in_hosts_time
+from simulation.estate import KINDS, Estate
 from support.waiting import eventually
 
 from slipway.embedded.storage.store import Change, Store
@@ -142,12 +142,9 @@ def _manage(connection: Connection, settings: Settings) -> None:
     logs.configure(settings.log_format, verbosity=settings.verbosity)
 
     async def run() -> None:
-        manager = build(connection, settings)
-        hurried(manager)
-        await manager.run(asyncio.Event())
+        await build(connection, settings).run(asyncio.Event())
 
-    with in_hosts_time():
-        asyncio.run(run())
+    asyncio.run(run())
     os._exit(0)
 
 

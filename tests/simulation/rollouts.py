@@ -12,7 +12,7 @@ from simulation.estate import FIRST, SPACE, condition
 from simulation.managers import KillableEstate
 from simulation.sabotage import REPROVISION
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CONFIG_MAP, KUBEADM_CONTROL_PLANE
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CONFIG_MAP, KUBEADM_CONTROL_PLANE, MACHINE_INVENTORY
 from slipway.simulation.boot import Life
 
 
@@ -113,14 +113,19 @@ async def power_cycle_clean_host(bare: Bare, machine: Manifest) -> Life:
     """Switch a host off and on that was cleaned and has no plan yet, and see that it stays what it is: nothing."""
     name = machine["status"]["machineInventoryRef"]["name"]
     host = next(each for each in bare.hosts if bare.estate.name_of(each) == name)
+
+    async def boot() -> str:
+        inventory = await bare.estate.client.get(MACHINE_INVENTORY, name, SPACE)
+        return str(((inventory.get("status") or {}).get("hostFacts") or {}).get("bootId", ""))
+
+    before = await boot()
     await host.power_cycle()
 
-    async def up() -> bool:
-        return host.machine.ready and host.agent is not None
+    async def told() -> bool:
+        return await boot() not in ("", before)
 
-    await bare.estate.until(up, "the cleaned host is up again")
-    # What a kubelet would do, it does as soon as it is started.
-    await asyncio.sleep(0.3)
+    # The agent is started last, after a kubelet that would run.
+    await bare.estate.until(told, "the cleaned host tells of another boot")
     own = host.machine.hardware.address
     assert host.machine.is_masked("kubelet.service")
     assert host.machine.containers == {}
