@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from slipway.fleet.overview.model import ClusterView, HostView, MachineView, Overview, Problem
 
 # Kinds of changes.
-CLUSTER_CHANGE, ROLLOUT, MACHINE_CHANGE, HOST, PLAN, PROBLEM, SOLVED = "cluster", "rollout", "machine", "host", "plan", "problem", "solved"
+CLUSTER_CHANGE, ROLLOUT, MACHINE_CHANGE, HOST, PLAN = "cluster", "rollout", "machine", "host", "plan"
+# What lasts until somebody does something; that it is over; what something waits for.
+PROBLEM, SOLVED, WAIT = "problem", "solved", "wait"
 _TOLD = {
     stages.PENDING: "waits for a host",
     stages.ALLOCATED: "has taken {host}",
@@ -49,7 +51,6 @@ class Change(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     condition: str = ""
     reason: str = ""
     to_do: str = ""
-    lasting: bool = False
 
 
 def changes(before: Overview, after: Overview, now: datetime) -> list[Change]:
@@ -108,7 +109,7 @@ def _rollout(before: ClusterView | None, after: ClusterView, now: datetime) -> I
 
 
 def _machine(cluster: ClusterView, before: MachineView | None, after: MachineView, now: datetime) -> Iterator[Change]:
-    if before is not None and before.stage == after.stage and before.host == after.host:
+    if before is not None and (before.stage == after.stage or (before.stage, after.stage) == (stages.CLEANING, stages.DELETING)):
         return
     on = f" on {after.host}" if after.host else ""
     text = _TOLD[after.stage].format(host=after.host, on=on, version=after.version, node=after.node or after.host)
@@ -177,9 +178,10 @@ def _problems(before: Overview, after: Overview, now: datetime) -> Iterator[Chan
     for cluster, problem in _all(after):
         was = known.pop(_key(problem), None)
         if was is None or (problem.lasting and not was[1].lasting):
-            yield _told(cluster, problem, PROBLEM, now)
+            yield _told(cluster, problem, PROBLEM if problem.lasting else WAIT, now)
     for cluster, problem in known.values():
-        yield _told(cluster, problem, SOLVED, now)
+        if problem.lasting:
+            yield _told(cluster, problem, SOLVED, now)
 
 
 def _told(cluster: str, problem: Problem, event: str, now: datetime) -> Change:
@@ -193,8 +195,7 @@ def _told(cluster: str, problem: Problem, event: str, now: datetime) -> Change:
         problem.message,
         condition=problem.condition,
         reason=problem.reason,
-        to_do=problem.to_do if event == PROBLEM else "",
-        lasting=problem.lasting,
+        to_do=problem.to_do if event != SOLVED else "",
     )
 
 

@@ -77,7 +77,7 @@ class JsonLines:
 def line(change: Change) -> str:
     """What is said of a change, on one line; nothing of what people need not see."""
     text = " · ".join(part.strip() for part in change.text.splitlines() if part.strip())
-    if change.event == changes.PLAN or (change.event in (changes.PROBLEM, changes.SOLVED) and not change.lasting):
+    if change.event in (changes.PLAN, changes.WAIT):
         return ""
     if change.event == changes.PROBLEM:
         return f"! {change.kind} {change.name}: {change.condition}: {change.reason}: {text}" + (
