@@ -8,7 +8,7 @@ from msgspec import field
 
 from slipway.api.cluster.core.machine import MachineAddress
 from slipway.api.cluster.infrastructure.cluster import InitializationStatus
-from slipway.api.cluster.infrastructure.names import ALLOCATION_POLICIES, ORDERED, PHASES
+from slipway.api.cluster.infrastructure.names import ALLOCATION_POLICIES, CLEAN_POLICIES, KEEP, ORDERED, PHASES
 from slipway.api.cluster.meta import CONDITIONS, DNS_SUBDOMAIN, Condition, Int64, ObjectMetadata, ObjectReference, Time, Type
 from slipway.api.machinery.openapi import REQUIRED, at_least, default, items, length, one_of, pattern
 
@@ -28,6 +28,9 @@ class BaremetalMachineSpec(Type):
     allocation_policy: Annotated[str, one_of(*ALLOCATION_POLICIES), default(ORDERED)] = ""
     """Ordered: the first host that is free, in the order of the pool. PreferSame: first those that a machine of the same control plane or
     deployment had, and one of them that is still being cleaned is waited for."""
+    clean_policy: Annotated[str, one_of(*CLEAN_POLICIES), default(KEEP)] = ""
+    """What is done when a host is given back. Keep: the node is ended, and what it left is cleared before the host is used again. Scrub: it
+    is cleared at once, with the bootstrap data and the logs of Pods, for hosts that change hands."""
     provider_id: Annotated[str, length(None, 512)] = field(default="", name="providerID")
     """The identity that the Node has, too: baremetal:/// and the name of the inventory. The provider fills it in."""
 

@@ -56,6 +56,11 @@ ORDERED = "Ordered"
 PREFER_SAME = "PreferSame"
 ALLOCATION_POLICIES = (ORDERED, PREFER_SAME)
 
+# Of a template: what a clean does beside ending the node.
+KEEP = "Keep"
+SCRUB = "Scrub"
+CLEAN_POLICIES = (KEEP, SCRUB)
+
 FAILURE_DOMAIN_LABEL = "topology.kubernetes.io/zone"
 """On an inventory: the failure domain that its host is in, such as its rack."""
 GROUP_ANNOTATION = "slipway.io/allocated-for"

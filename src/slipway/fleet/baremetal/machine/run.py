@@ -103,6 +103,11 @@ class Run(contract.Scope):
         )
 
     @property
+    def scrub(self) -> bool:
+        """Whether a clean clears what the node leaves on the disks."""
+        return self._spec.clean_policy == names.SCRUB
+
+    @property
     def claimed(self) -> Host:
         assert self.host is not None, "no step that needs a host comes without one"
         return self.host
