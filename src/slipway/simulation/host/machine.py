@@ -85,6 +85,8 @@ class Machine:
         self.powered, self.ready = False, False
         """``ready``: the kernel of the installed image runs, with its services."""
         self.boots = 0
+        self.boot_seconds: float | None = None
+        """How long a boot takes, where that is known; else it is made up."""
         self.hostname = "localhost"
         self.active: set[str] = set()
         self.containers: dict[str, Container] = {}
