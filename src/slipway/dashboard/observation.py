@@ -81,6 +81,10 @@ class Observation:
                 found.setdefault(kind, []).extend(objects.values())
         return Held(found)
 
+    def of_cluster(self, namespace: str, cluster: str) -> Held:
+        """A cluster with everything that is its own."""
+        return self.held(Part(namespace, cluster))
+
     def present(self) -> dict[str, set[Kind]]:
         """The namespaces, with the kinds that there are some of."""
         found: dict[str, set[Kind]] = {}

@@ -46,6 +46,14 @@ def pictured(objects: Objects, cluster: str, now: datetime) -> bytes:
     return _encode({"now": now, "rows": [row for row in timeline(objects, now) if row.cluster == cluster or not row.cluster]})
 
 
+def explained(objects: Objects, kind: str, namespace: str, name: str, now: datetime) -> bytes:
+    """What a thing waits for, and what to do."""
+    found = overview(objects, now)
+    told = [*found.problems, *(each for cluster in found.clusters for each in cluster.problems)]
+    own = [each for each in told if (each.object.kind, each.object.namespace, each.object.name) == (kind, namespace, name)]
+    return _encode({"sentences": [each.message for each in own], "chain": [], "toDo": [each.to_do for each in own]})
+
+
 def _cluster(view: ClusterView) -> dict[str, Any]:
     """Without its machines, which are rows of their own: one of a thousand changes, and the others need not be sent."""
     row = _row(CLUSTER, view.namespace, view.name, view, unshown=("controlPlane", "workers"))

@@ -14,7 +14,6 @@ import msgspec
 from aiohttp import web
 
 from slipway import __version__
-from slipway.api.cluster.kinds import Kind
 from slipway.dashboard import assets
 from slipway.dashboard.access import KEPT, Access, RefusedError, Sight, Visitor
 from slipway.dashboard.desk import Desk
@@ -30,6 +29,9 @@ from slipway.runtime.webhook.serving import LOOK, CertificateSource, HttpsServer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+    from slipway.api.cluster.kinds import Kind
     from slipway.dashboard.desk import Batch, Reader
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache

@@ -26,8 +26,9 @@ REGISTERED, FREE, ALLOCATED, REPROVISIONING, BOOTING, MEMBER, CLEANING, FAILED, 
 )  # fmt: skip
 STAGES = (REGISTERED, FREE, ALLOCATED, REPROVISIONING, BOOTING, MEMBER, CLEANING, FAILED, UNAVAILABLE)
 # Kinds of events.
-STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, REPORT, VERIFIED = (
-    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "report", "verified",
+STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, DASHBOARD, REPORT, VERIFIED = (
+    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "dashboard", "report",
+    "verified",
 )  # fmt: skip
 
 # What lasts until somebody does something; everything else that is not well yet is on its way.
