@@ -19,8 +19,8 @@ from slipway.fleet.baremetal.options import DEFAULT_JOIN_DEADLINE, BaremetalOpti
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.manager import build
-from slipway.fleet.manifests import NAMESPACE as HOME
 from slipway.fleet.manifests import DASHBOARD_PORT, Installation, manifests
+from slipway.fleet.manifests import NAMESPACE as HOME
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient
 from slipway.runtime.apply import install

@@ -59,9 +59,7 @@ def main(options: Options, form: str, *, verbosity: int = 0, dashboard: Callable
     return 0 if ok else 1
 
 
-async def demonstrate(
-    options: Options, record: Record, report: Path, dashboard: Callable[[Manager, int], None] | None = None
-) -> bool:
+async def demonstrate(options: Options, record: Record, report: Path, dashboard: Callable[[Manager, int], None] | None = None) -> bool:
     """Whether every check holds."""
     with tempfile.TemporaryDirectory(prefix="slipway-demo-") as folder:
         ticking = asyncio.create_task(_tick(record))

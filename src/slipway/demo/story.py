@@ -23,7 +23,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.machinery.errors import OperatorError
 from slipway.demo import events, manifests, verification
-from slipway.demo.events import Event, condition
+from slipway.demo.events import Event
 from slipway.demo.options import CLUSTER, NAMESPACE, PLANE, WORKERS
 from slipway.demo.plane import ManagementPlane, free_port
 from slipway.demo.scene import Scene, StalledError
@@ -33,6 +33,8 @@ from slipway.fleet.baremetal.rollouts.survey import survey
 from slipway.fleet.clustercache import connection_from, secret_name
 from slipway.fleet.inventory.options import SECRET as REGISTRATION_SECRET
 from slipway.fleet.manifests import NAMESPACE as HOME
+from slipway.fleet.overview import stages
+from slipway.fleet.overview.stages import condition
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ApiError
 from slipway.simulation.world import World
@@ -223,7 +225,7 @@ class Story:
         )
         wanted = Counter({(planes, True): self.options.control_planes})
         wanted.update({(workers, False): self.options.workers} if self.options.workers else {})
-        return found == wanted and all(events.stage(each) == events.MEMBER for each in self.scene.all(BAREMETAL_MACHINE))
+        return found == wanted and all(stages.stage(each) == stages.MEMBER for each in self.scene.all(BAREMETAL_MACHINE))
 
     async def until(self, holds: Callable[[], bool], trouble: asyncio.Task[None] | None = None) -> None:
         """Wait; what goes wrong in a task beside it is raised here."""

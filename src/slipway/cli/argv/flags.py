@@ -253,9 +253,7 @@ _ALL = (
         default="true",
     ),
     Flag("kubeconfig:manager", "string", "Kubeconfig of the management cluster", completes="file"),
-    Flag(
-        "dashboard", "bool", "Serve a web page of clusters, hosts and rollouts, on port 9444 or at --dashboard-bind-address"
-    ),
+    Flag("dashboard", "bool", "Serve a web page of clusters, hosts and rollouts, on port 9444 or at --dashboard-bind-address"),
     Flag("dashboard-bind-address", "string", "Address of the web page, as [HOST]:PORT; 0 for none, unless --dashboard", default="0"),
     Flag(
         "dashboard-cert-dir",

@@ -10,7 +10,8 @@ DEMO = Command(
     run="commands.demo:run",
     long_running=True,
     flags=(
-        "control-planes", "dashboard:demo", "fault", "from", "hosts:demo", "keep", "no-upgrade", "output:events", "report", "speed", "to:demo", "workers",
+        "control-planes", "dashboard:demo", "fault", "from", "hosts:demo", "keep", "no-upgrade", "output:events", "report",
+        "speed", "to:demo", "workers",
     ),
     long="Needs neither root nor a network. The API server, the manager with all of its controllers and the hosts' agents are the real "
     "ones, in one process; the hosts below the agents are simulated. Hosts register, become a cluster, and every node is replaced for "

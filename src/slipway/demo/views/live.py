@@ -15,6 +15,7 @@ from slipway.demo import events
 from slipway.demo.board import Board
 from slipway.demo.record import Progress
 from slipway.demo.views.plain import kept, line, page_at
+from slipway.fleet.overview import stages
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
     from slipway.demo.options import Options
 
 _STYLES = {
-    events.REGISTERED: "dim",
-    events.FREE: "cyan",
-    events.ALLOCATED: "blue",
-    events.REPROVISIONING: "yellow",
-    events.BOOTING: "bold yellow",
-    events.MEMBER: "bold green",
-    events.CLEANING: "magenta",
-    events.FAILED: "bold red",
-    events.UNAVAILABLE: "red",
+    stages.REGISTERED: "dim",
+    stages.FREE: "cyan",
+    stages.ALLOCATED: "blue",
+    stages.REPROVISIONING: "yellow",
+    stages.BOOTING: "bold yellow",
+    stages.MEMBER: "bold green",
+    stages.CLEANING: "magenta",
+    stages.FAILED: "bold red",
+    stages.UNAVAILABLE: "red",
 }
 _LOUD = {events.STEP: "bold", events.PATCH: "cyan", events.FAULT: "bold magenta", events.REFUSED: "red", events.PROBLEM: "bold red"}
 # Of the table of hosts: each column's share of what is left, and from which width of the terminal on there is room for it.

@@ -58,7 +58,9 @@ def _said(event: Event) -> str:
         return f"{event.host:<10} {event.text}"
     if event.event == events.MACHINE_EVENT:
         return f"{'':<10} Machine {event.name} {event.text}"
-    if event.event in (events.PLAN, events.KEPT, events.DASHBOARD, events.REPORT) or (event.event == events.CONDITION and not event.lasting):
+    if event.event in (events.PLAN, events.KEPT, events.DASHBOARD, events.REPORT) or (
+        event.event == events.CONDITION and not event.lasting
+    ):
         return ""
     if event.event == events.CONDITION:
         return f"{'! ' if event.lasting else '. '}{event.kind} {event.name}: {event.condition}: {event.reason}: {event.text}" + (
