@@ -81,6 +81,9 @@ PLAN_CHECKPOINT = "plan-checkpoint"
 # Slipway's own: what the plan is for, which goes and comes with the plan itself; and what the host says of itself.
 PLAN_TYPE = "slipway-plan-type"
 HOST_FACTS = "slipway-host-facts"
+# That the host's token is to be renewed, and the one that it gets; each is blank where there is nothing to be done.
+TOKEN_REQUEST = "slipway-token-request"
+TOKEN = "slipway-token"
 
 # Of plan-state.
 PENDING = "pending"
