@@ -78,7 +78,7 @@ def host_machine(name: str, host: str, *conditions: Manifest, phase: str = "Runn
     """A BaremetalMachine; without conditions, of a Node that came half an hour ago."""
     found = conditions or (condition("InventoryAllocated"), condition("PlanApplied"), condition("NodeJoined"))
     told = {"phase": phase, "machineInventoryRef": {"name": host}, "conditions": list(found), **status}
-    owner = [{"kind": "Machine", "name": name, "controller": True}]
+    owner = [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name, "uid": name, "controller": True}]
     return made("BaremetalMachine", name, {}, told if host else {**told, "machineInventoryRef": None}, ownerReferences=owner)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -88,11 +89,11 @@ def test_the_counters_of_a_pool_are_those_that_kubectl_shows() -> None:
 def printed(kind: Kind, manifest: dict[str, Any]) -> dict[str, int]:
     """The counters that `kubectl get` prints of an object, by the printer columns of its CRD."""
     (definition,) = [each for each in crds.EVERY if each.kind == kind]
-    version = next(each for each in crds.crd(definition)["spec"]["versions"] if each["storage"])
+    version = next(each for each in definition.versions if each.storage)
     return {
-        column["name"]: reduce(lambda value, name: value[name], column["jsonPath"].strip(".").split("."), manifest)
-        for column in version["additionalPrinterColumns"]
-        if column["type"] == "integer"
+        column.name: reduce(lambda value, name: value[name], column.path.strip(".").split("."), manifest)
+        for column in version.columns
+        if column.type == "integer"
     }
 
 
@@ -147,6 +148,20 @@ def test_a_machine_set_of_no_deployment_is_a_group_of_its_own() -> None:
     of_deployment = made("MachineSet", "prod-w-x", {"clusterName": NAME}, {}, labels={"cluster.x-k8s.io/deployment-name": "prod-w"})
     found = only(at_rest()._replace(machine_sets=[alone, of_deployment]))
     assert [(group.kind, group.name) for group in found.workers] == [("MachineDeployment", "prod-w"), ("MachineSet", "alone")]
+
+
+def test_machines_of_no_group_are_shown_too() -> None:
+    alone = machine("alone", node="n9", infrastructure="DockerMachine")
+    alone["metadata"]["labels"] = {}
+    of_pool = machine("pooled", infrastructure="DockerMachine")
+    of_pool["metadata"] |= {"labels": {}, "ownerReferences": [{"kind": "MachinePool", "name": "mp", "controller": True}]}
+    objects = at_rest()
+    found = only(objects._replace(machines=[*objects.machines, alone, of_pool]))
+    assert [(group.kind, group.name, group.desired) for group in found.workers] == [
+        ("MachineDeployment", "prod-w", 2),
+        ("Machine", "(in no group)", 1),
+        ("MachinePool", "mp", 1),
+    ]
 
 
 MISS = condition("ImageResolved", "False", "ImageCatalogMiss", "no key v9")
@@ -284,9 +299,8 @@ def test_all_of_it_is_json_in_the_names_of_the_api() -> None:
 
 
 def test_ten_thousand_hosts_take_about_a_second() -> None:
-    import time
-
-    objects = at_rest()._replace(inventories=[inventory(f"host-{number}", state="Available") for number in range(10_000)])
+    one = inventory("host", state="Available")
+    objects = at_rest()._replace(inventories=[{**one, "metadata": {**one["metadata"], "name": f"host-{each}"}} for each in range(10_000)])
     began = time.process_time()
     assert len(overview(objects, NOW).hosts) == 10_000
     assert time.process_time() - began < 2

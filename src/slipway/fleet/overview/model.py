@@ -23,7 +23,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental import cycles
 from slipway.fleet.overview.hosts import HostView, PlanView, PoolView, host_view, pool_view
-from slipway.fleet.overview.machines import GroupView, MachineView, group_of, group_view, machine_view, reported_group
+from slipway.fleet.overview.machines import GroupView, MachineView, group_of, group_view, loose_group, machine_view, reported_group
 from slipway.fleet.overview.problems import Problem, Ref, problems_of, worst_first
 from slipway.fleet.overview.rollout import RolloutView, replacements, rollout
 from slipway.fleet.overview.stages import condition
@@ -89,18 +89,18 @@ class _Machines:
     def __init__(self, objects: Objects, now: datetime) -> None:
         self._now = now
         self._infrastructure = {_place(each): each for each in objects.baremetal_machines}
-        self._by_group: dict[tuple[str, str, str], list[Manifest]] = defaultdict(list)
+        self._by_group: dict[tuple[str, str, str, str], list[Manifest]] = defaultdict(list)
         self.by_cluster: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         self.views: dict[tuple[str, str], MachineView] = {}
         for machine in sorted(objects.machines, key=lambda each: str(each["metadata"].get("creationTimestamp") or "")):
             namespace, cluster, group = _space(machine), str((machine.get("spec") or {}).get("clusterName") or ""), group_of(machine)
-            self._by_group[(namespace, *group)].append(machine)
+            self._by_group[(namespace, cluster, *group)].append(machine)
             self.by_cluster[namespace, cluster].add(group)
 
-    def of(self, namespace: str, kind: str, name: str, wanted: str) -> list[MachineView]:
-        """Those of a group, the oldest first."""
-        found = []
-        for machine in self._by_group.get((namespace, kind, name), ()):
+    def of(self, cluster: tuple[str, str], kind: str, name: str, wanted: str) -> list[MachineView]:
+        """Those of a group of a cluster, the oldest first."""
+        namespace, found = cluster[0], []
+        for machine in self._by_group.get((*cluster, kind, name), ()):
             reference = (machine.get("spec") or {}).get("infrastructureRef") or {}
             place = (namespace, str(reference.get("name") or ""))
             infrastructure = self._infrastructure.get(place) if reference.get("kind") == BAREMETAL_MACHINE.kind else None
@@ -128,7 +128,10 @@ def overview(objects: Objects, now: datetime) -> Overview:
     hosts = tuple(_host(each, secrets, machines) for each in sorted(objects.inventories, key=_place))
     problems = [problem for pool in pools if (pool.namespace, pool.cluster) not in known for problem in pool.problems]
     problems += [host.problem for host in hosts if host.problem is not None and (host.namespace, host.cluster) not in known]
-    clusters = [_with_pools(view, pools) for view in clusters]
+    own_pools: dict[tuple[str, str], list[PoolView]] = defaultdict(list)
+    for pool in pools:
+        own_pools[pool.namespace, pool.cluster].append(pool)
+    clusters = [_with_pools(view, own_pools.get((view.namespace, view.name), ())) for view in clusters]
     return Overview(tuple(clusters), pools, hosts, tuple(worst_first(problems)), dict(objects.missing))
 
 
@@ -149,23 +152,28 @@ def _cluster(
     found = problems_of(CLUSTER.kind, cluster, now)
     control_plane: GroupView | None
     if plane is not None:
-        members = machines.of(namespace, KUBEADM_CONTROL_PLANE.kind, plane_name, str((plane.get("spec") or {}).get("version") or ""))
+        members = machines.of(
+            (namespace, name), KUBEADM_CONTROL_PLANE.kind, plane_name, str((plane.get("spec") or {}).get("version") or "")
+        )
         control_plane = group_view(KUBEADM_CONTROL_PLANE.kind, plane, members)
         found += problems_of(KUBEADM_CONTROL_PLANE.kind, plane, now)
     else:
-        control_plane = reported_group(cluster, machines.of(namespace, KUBEADM_CONTROL_PLANE.kind, plane_name, ""))
+        control_plane = reported_group(cluster, machines.of((namespace, name), KUBEADM_CONTROL_PLANE.kind, plane_name, ""))
     workers = []
     for each in sorted(deployments, key=_place):
         template = ((each.get("spec") or {}).get("template") or {}).get("spec") or {}
-        members = machines.of(namespace, MACHINE_DEPLOYMENT.kind, _place(each)[1], str(template.get("version") or ""))
+        members = machines.of((namespace, name), MACHINE_DEPLOYMENT.kind, _place(each)[1], str(template.get("version") or ""))
         workers.append(group_view(MACHINE_DEPLOYMENT.kind, each, members))
         found += problems_of(MACHINE_DEPLOYMENT.kind, each, now)
     for each in sorted(sets, key=_place):
         found += problems_of(MACHINE_SET.kind, each, now)
         if not (each["metadata"].get("labels") or {}).get(names.DEPLOYMENT_NAME_LABEL):
             template = ((each.get("spec") or {}).get("template") or {}).get("spec") or {}
-            members = machines.of(namespace, MACHINE_SET.kind, _place(each)[1], str(template.get("version") or ""))
+            members = machines.of((namespace, name), MACHINE_SET.kind, _place(each)[1], str(template.get("version") or ""))
             workers.append(group_view(MACHINE_SET.kind, each, members))
+    shown = {(KUBEADM_CONTROL_PLANE.kind, plane_name), *((group.kind, group.name) for group in workers)}
+    for kind, owner in sorted(machines.by_cluster.get((namespace, name), set()) - shown):
+        workers.append(loose_group(kind, owner, machines.of((namespace, name), kind, owner, "")))
     base = infrastructure.get((namespace, str((spec.get("infrastructureRef") or {}).get("name") or "")))
     bare_metal = (spec.get("infrastructureRef") or {}).get("kind") == BAREMETAL_CLUSTER.kind
     if base is not None and bare_metal:
@@ -210,7 +218,7 @@ def _host(inventory: Manifest, secrets: dict[tuple[str, str], Manifest], machine
 
 
 def _with_pools(view: ClusterView, pools: Sequence[PoolView]) -> ClusterView:
-    own = [each for pool in pools if (pool.namespace, pool.cluster) == (view.namespace, view.name) for each in pool.problems]
+    own = [each for pool in pools for each in pool.problems]
     return msgspec.structs.replace(view, problems=tuple(worst_first([*view.problems, *own]))) if own else view
 
 
