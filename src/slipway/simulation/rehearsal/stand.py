@@ -73,8 +73,8 @@ _PURPOSES = (certificates.CA, certificates.ETCD_CA, certificates.SERVICE_ACCOUNT
 _ALGORITHM, _DAYS = "ECDSA-P256", 3650
 # A manager that looks again more often than this has no time for anything else.
 _PACE = 0.02
-_LONGEST_BOOT = 0.5
-"""What the slowest host takes for a boot here, in real seconds."""
+_LONGEST_BOOT, _MOST_PACE = 0.5, 0.002
+"""What the slowest host takes for a boot here, in real seconds, and the most that a second of a host takes."""
 # Only what does not move at all is told as late: how long hosts really take is known from elsewhere.
 _DEADLINE = timedelta(hours=1)
 _PATIENCE = 60.0
@@ -104,9 +104,10 @@ class Stand:
             max_failures=1,
             catalog_namespace=namespace if namespace != original.namespace else "",
         )
-        slowest = max((each.provision.seconds for each in durations.values()), default=1.0)
+        slowest = max((each.boot.seconds for each in durations.values()), default=1.0)
         self.plane = ManagementPlane(original.namespace, options, pace=_PACE)
-        self.world = World(registry=_host(original.registry) or "registry.invalid", pace=_LONGEST_BOOT / max(slowest, 1.0), seed=1)
+        pace = min(_LONGEST_BOOT / max(slowest, 1.0), _MOST_PACE)
+        self.world = World(registry=_host(original.registry) or "registry.invalid", pace=pace, seed=1)
         self.members = members(original)
         self._stack = AsyncExitStack()
 
@@ -188,7 +189,7 @@ class Stand:
             known = known_hardware(name, number, inventory, devices.get(name) or devices.get("") or DEFAULT_NETWORK_DEVICE, image.size)
             host = self.world.add_host(name, image, known=known)
             host.machine.hostname = member.node if member is not None else name
-            host.machine.boot_seconds = self._durations[name].provision.seconds if name in self._durations else None
+            host.machine.boot_seconds = self._durations[name].boot.seconds if name in self._durations else None
             host.machine.tree.make_dirs(agent_paths.FOLDER, 0o700)
             host.machine.tree.write(agent_paths.CONNECTION, access(name), 0o600)
 
@@ -255,7 +256,7 @@ def members(original: Original) -> list[Member]:
         for each in (original.workload or {}).get(NODE, ())
     }
     found = []
-    for host, machine in measured.nodes_of(original).items():
+    for host, machine in measured.machines_by_host(original).items():
         node = str(((machine.get("status") or {}).get("nodeRef") or {}).get("name") or "")
         if not host or not node:
             continue
