@@ -82,11 +82,11 @@ class Observer:
     def legs(self) -> list[Leg]:
         found = []
         for life in self.lives.values():
-            common = {"machine": life.machine, "group": life.group, "version": life.version, "host": life.host}
+            who = (life.machine, life.group, life.version)
             if life.made is not None:
-                found.append(Leg("comes", step=life.made_in, began=life.made, claimed=life.claimed, ended=life.running, **common))
+                found.append(Leg("comes", *who, life.made_in, life.made, life.host, life.claimed, life.running))
             if life.deleted is not None:
-                found.append(Leg("leaves", step=life.deleted_in, began=life.deleted, ended=life.gone, held=life.held, **common))
+                found.append(Leg("leaves", *who, life.deleted_in, life.deleted, life.host, ended=life.gone, held=life.held))
         return found
 
     def _observe(self, bucket: str, change: Change) -> None:

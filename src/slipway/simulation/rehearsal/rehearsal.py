@@ -27,14 +27,15 @@ from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ApiError
 from slipway.simulation.rehearsal import course, findings, measured
 from slipway.simulation.rehearsal.findings import Finding
+from slipway.simulation.rehearsal.likeness import members
 from slipway.simulation.rehearsal.observer import Observer
 from slipway.simulation.rehearsal.original import Original, read
 from slipway.simulation.rehearsal.report import Group, Report
-from slipway.simulation.rehearsal.stand import Stand, members
+from slipway.simulation.rehearsal.stand import Stand
 from slipway.simulation.workload.controllers import BUDGET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
@@ -200,7 +201,7 @@ def _check(original: Original) -> None:
         raise OperatorError(f"the Cluster {original.name} has no control plane that is a Node: it has to be made before it is upgraded")
 
 
-def _standing(cluster: Manifest, objects: Mapping[Kind, list[Manifest]]) -> Standing:
+def _standing(cluster: Manifest, objects: Mapping[Kind, Sequence[Manifest]]) -> Standing:
     return standing(cluster, *(objects[kind] for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE)))
 
 
