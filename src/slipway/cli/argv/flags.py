@@ -337,11 +337,18 @@ _ALL = (
         completes=("text", "json"),
     ),
     Flag("pool", "string", "Only hosts of this MachineInventoryPool"),
+    Flag("report:rehearse", "string", "File for the report, which any browser shows", completes="file"),
     Flag("report:timeline", "string", "File for the picture, which any browser shows", completes="file"),
     Flag("selector", "string", "Only hosts whose MachineInventory has these labels, as kubectl has it: rack=3,tier!=db", short="l"),
     Flag("since", "duration", "How far back; default: to the beginning of what happened last", default="0s"),
     Flag("state", "string", "Only hosts in this state or stage, such as Unavailable or booting", completes=_HOST_STATES),
     Flag("to", "string", "Kubernetes version to upgrade to, such as v1.35.4"),
+    Flag(
+        "workload-kubeconfig",
+        "string",
+        "Kubeconfig of the cluster itself, for its Pods and their budgets; default: that of its Secret, where it may be read",
+        completes="file",
+    ),
     Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )
 
