@@ -60,6 +60,8 @@ def _extra_args(name: str, component: str, field: str) -> Flag:
     )
 
 
+_HOST_STATES = ("Available", "Allocated", "Preparing", "Reprovisioning", "Unavailable", "registered", "booting", "node", "failed")
+
 _ALL = (
     Flag("add-dir-header", "bool", "Show the folder of the source file in log lines (of kubeadm 1.33; without effect)", hidden=True),
     Flag("allow-deprecated-api", "bool", "Do not warn about API versions that are deprecated"),
@@ -307,9 +309,30 @@ _ALL = (
     Flag("to:demo", "string", "Kubernetes version to upgrade to, step by step over several minor versions", default="v1.35.4"),
     Flag("workers", "int", "How many workers the cluster has", default="3"),
     # Those of fleet.
+    Flag("all-namespaces", "bool", "Look at all namespaces, whichever the kubeconfig's context names", short="A"),
+    Flag("context", "string", "Context of the kubeconfig; default: its current one"),
     Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
     Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),
+    Flag(
+        "namespace:view", "string", "Namespace to look at; default: that of the kubeconfig's context, or all where it has none", short="n"
+    ),
     Flag("output:fleet", "string", "Output format: table or json", default="table", short="o", completes=("table", "json")),
+    Flag("output:hosts", "string", "Output format: table, wide or json", default="table", short="o", completes=("table", "wide", "json")),
+    Flag("output:status", "string", "Output format: text or json", default="text", short="o", completes=("text", "json")),
+    Flag("output:timeline", "string", "Output format: text, json or html", default="text", short="o", completes=("text", "json", "html")),
+    Flag(
+        "output:watch",
+        "string",
+        "What to print: text, or json for one change a line, the first of which is all that there is",
+        default="text",
+        short="o",
+        completes=("text", "json"),
+    ),
+    Flag("pool", "string", "Only hosts of this MachineInventoryPool"),
+    Flag("report:timeline", "string", "File for the picture, which any browser shows", completes="file"),
+    Flag("selector", "string", "Only hosts whose MachineInventory has these labels, as kubectl has it: rack=3,tier!=db", short="l"),
+    Flag("since", "duration", "How far back; default: to the beginning of what happened last", default="0s"),
+    Flag("state", "string", "Only hosts in this state or stage, such as Unavailable or booting", completes=_HOST_STATES),
     Flag("to", "string", "Kubernetes version to upgrade to, such as v1.35.4"),
     Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )

@@ -84,7 +84,8 @@ def connection(call: Invocation) -> Connection:
             documents[path] = kubeconfig.load(host.read(path), path)
         except OSError as error:
             raise OperatorError(f"cannot read the kubeconfig {path}: {error.strerror or error}") from None
-    return from_kubeconfig(kubeconfig.merged(documents), host.read, source=":".join(paths))
+    context = call.text("context") if "context" in call.flags else ""
+    return from_kubeconfig(kubeconfig.merged(documents), host.read, source=":".join(paths), context=context)
 
 
 def _wanted(call: Invocation) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import msgspec
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
 from slipway.api.elemental import plan as plans
-from slipway.api.elemental.names import PLAN_APPLIED, PLAN_FAILED, READY_CONDITION
+from slipway.api.elemental.names import PLAN_APPLIED, PLAN_EMPTY, PLAN_FAILED, READY_CONDITION
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
 from slipway.fleet.baremetal.plans.planfacts import IMAGE_ANNOTATION, WRITTEN_ANNOTATION
 from slipway.fleet.contract.conditions import moment
@@ -134,7 +134,7 @@ def plan_view(inventory: Manifest, secret: Manifest | None) -> PlanView | None:
     """None where the host never had one of ours."""
     plan = (inventory.get("status") or {}).get("plan") or {}
     type_ = str(plan.get("type") or _annotation(secret, names.PLAN_TYPE_ANNOTATION))
-    if not type_:
+    if type_ in ("", PLAN_EMPTY):
         return None
     written = moment(_annotation(secret, WRITTEN_ANNOTATION))
     progress = plans.progress((secret or {}).get("data"))

@@ -62,6 +62,8 @@ class ClusterView(msgspec.Struct, frozen=True, rename="camel"):
     """Of all of its objects, the worst first."""
     paused: bool = False
     deleting: bool = False
+    bare_metal: bool = False
+    """Whether its machines are hosts of ours."""
 
     @property
     def groups(self) -> tuple[GroupView, ...]:
@@ -161,7 +163,8 @@ def _cluster(
             members = machines.of(namespace, MACHINE_SET.kind, _place(each)[1], str(template.get("version") or ""))
             workers.append(group_view(MACHINE_SET.kind, each, members))
     base = infrastructure.get((namespace, str((spec.get("infrastructureRef") or {}).get("name") or "")))
-    if base is not None and (spec.get("infrastructureRef") or {}).get("kind") == BAREMETAL_CLUSTER.kind:
+    bare_metal = (spec.get("infrastructureRef") or {}).get("kind") == BAREMETAL_CLUSTER.kind
+    if base is not None and bare_metal:
         # The Cluster repeats what its infrastructure says, in fewer words.
         found = [each for each in found if each.condition != names.INFRASTRUCTURE_READY_CONDITION]
         found += problems_of(BAREMETAL_CLUSTER.kind, base, now)
@@ -182,6 +185,7 @@ def _cluster(
         problems=tuple(worst_first(found)),
         paused=bool(spec.get("paused")) or names.PAUSED_ANNOTATION in (cluster["metadata"].get("annotations") or {}),
         deleting=deleting,
+        bare_metal=bare_metal,
     )
 
 

@@ -7,6 +7,7 @@ and everything else is read all the same.
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +26,8 @@ from slipway.api.cluster.kinds import (
     MACHINE_SET,
     SECRET,
 )
-from slipway.api.elemental.names import MANAGED, MANAGED_LABEL
+from slipway.api.elemental.names import MANAGED, MANAGED_LABEL, PLAN_EMPTY
+from slipway.api.machinery.errors import OperatorError, UsageError
 from slipway.kube.errors import ApiError, ForbiddenError, GoneError, NotFoundError
 
 if TYPE_CHECKING:
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
 
+NOT_INSTALLED = "is not installed in this management cluster"
+"""How the sentence about a kind ends that nobody can have objects of."""
 PLAN_SECRETS = f"{MANAGED_LABEL}={MANAGED}"
 """The label selector of plan Secrets."""
 # How often a list is begun anew whose place the server has forgotten.
-_TRIES = 3
+_TRIES = 2
 # Of so many hosts at a time it is asked what they are doing.
 _AT_ONCE = 16
 
@@ -80,8 +84,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 """What is read whole, by its field of Objects."""
 
 
-async def gather(client: AsyncClient, namespace: str = "") -> Objects:
-    """Everything of one namespace, or of all where it is empty; an OperatorError where the server does not answer, or not to us."""
+async def gather(client: AsyncClient, namespace: str = "", *, events: bool = True) -> Objects:
+    """Everything of one namespace, or of all where it is empty; an OperatorError where the server does not answer, or not to us.
+
+    Events are many, and not everybody needs them.
+    """
     missing: dict[str, str] = {}
 
     async def listed(kind: Kind, *, labels: str = "", fields: str = "", metadata_only: bool = False) -> list[Manifest]:
@@ -91,20 +98,33 @@ async def gather(client: AsyncClient, namespace: str = "") -> Objects:
             missing[kind.kind] = _why(kind, namespace, error)
             return []
 
-    whole, secrets, events, catalogs = await asyncio.gather(
+    whole, secrets, told, catalogs = await asyncio.gather(
         asyncio.gather(*(listed(kind) for kind in KINDS.values())),
         listed(SECRET, labels=PLAN_SECRETS, metadata_only=True),
-        listed(CORE_EVENT),
+        listed(CORE_EVENT) if events else _nothing(),
         listed(CONFIG_MAP, fields=f"metadata.name={CATALOG_NAME}"),
     )
     found = dict(zip(KINDS, whole, strict=True))
     return Objects(
         **found,
         plan_secrets=await _under_way(client, secrets, found["inventories"]),
-        events=[each for each in events if is_told(each)],
+        events=[each for each in told if is_told(each)],
         catalogs=catalogs,
         missing=missing,
     )
+
+
+async def chosen(client: AsyncClient, namespace: str, selector: str) -> set[tuple[str, str]]:
+    """The hosts that a label selector finds, by namespace and name: the API server alone says what a selector means."""
+    try:
+        found = await client.list(MACHINE_INVENTORY, namespace, labels=selector, metadata_only=True)
+    except ForbiddenError as error:
+        raise OperatorError(_why(MACHINE_INVENTORY, namespace, error)) from None
+    except ApiError as error:
+        if error.code != HTTPStatus.BAD_REQUEST:
+            raise
+        raise UsageError(f'"{selector}" is no label selector: {error.message}') from None
+    return {_place(each) for each in found}
 
 
 def is_told(event: Manifest) -> bool:
@@ -117,17 +137,20 @@ def is_told(event: Manifest) -> bool:
 def is_under_way(inventory: Manifest) -> bool:
     """Whether a host has a plan of ours that it has not ended."""
     plan = (inventory.get("status") or {}).get("plan") or {}
-    return bool(plan.get("type")) and not plan.get("state")
+    return plan.get("type") not in (None, "", PLAN_EMPTY) and not plan.get("state")
 
 
 async def _listed(client: AsyncClient, kind: Kind, namespace: str, *, labels: str, fields: str, metadata_only: bool) -> list[Manifest]:
-    for left in reversed(range(_TRIES)):
+    for _ in range(_TRIES):
         try:
             return await client.list(kind, namespace, labels=labels, fields=fields, metadata_only=metadata_only)
         except GoneError:
-            if not left:
-                raise
-    raise AssertionError
+            continue
+    return await client.list(kind, namespace, labels=labels, fields=fields, metadata_only=metadata_only)
+
+
+async def _nothing() -> list[Manifest]:
+    return []
 
 
 async def _under_way(client: AsyncClient, secrets: Sequence[Manifest], inventories: Sequence[Manifest]) -> list[Manifest]:
@@ -153,6 +176,6 @@ def _place(manifest: Manifest) -> tuple[str, str]:
 
 def _why(kind: Kind, namespace: str, error: ApiError) -> str:
     if isinstance(error, NotFoundError):
-        return f"{kind.kind} ({kind.api_version}) is not installed in this management cluster"
+        return f"{kind.kind} ({kind.api_version}) {NOT_INSTALLED}"
     place = f"in the namespace {namespace}" if namespace else "in all namespaces: name one with --namespace, or ask for the right"
     return f"you may not list {kind.plural}{'.' if kind.group else ''}{kind.group} {place}"

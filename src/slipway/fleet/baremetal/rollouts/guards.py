@@ -115,8 +115,8 @@ class Surroundings(NamedTuple):
     """All of the cluster, and of other clusters where they have pools in common."""
 
 
-def rollout(content: Manifest) -> Rollout | None:
-    """The object as far as guards look at it; None where its machines are not ours."""
+def rollout(content: Manifest, *, anybodys: bool = False) -> Rollout | None:
+    """The object as far as guards look at it; None where its machines are not ours, unless ``anybodys`` will do."""
     kind = str(content.get("kind") or "")
     spec, metadata = _object(content, "spec"), _object(content, "metadata")
     if kind == KUBEADM_CONTROL_PLANE.kind:
@@ -131,7 +131,7 @@ def rollout(content: Manifest) -> Rollout | None:
         old = "strategy"
     else:
         return None
-    if reference.get("kind") != BAREMETAL_MACHINE_TEMPLATE.kind:
+    if reference.get("kind") != BAREMETAL_MACHINE_TEMPLATE.kind and not anybodys:
         return None
     is_old = str(content.get("apiVersion") or "").endswith("/v1beta1")
     strategy, place = (_object(spec, old), f"spec.{old}") if is_old else (_object(spec, "rollout", "strategy"), "spec.rollout.strategy")
