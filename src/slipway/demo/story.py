@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME
@@ -25,9 +26,9 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.demo import events, manifests, verification
 from slipway.demo.events import Event
 from slipway.demo.options import CLUSTER, NAMESPACE, PLANE, WORKERS
-from slipway.demo.plane import ManagementPlane, free_port
 from slipway.demo.scene import Scene, StalledError
 from slipway.fleet import registry
+from slipway.fleet.baremetal.options import DEFAULT_JOIN_DEADLINE, BaremetalOptions
 from slipway.fleet.baremetal.rollouts import preflight
 from slipway.fleet.baremetal.rollouts.survey import survey
 from slipway.fleet.clustercache import connection_from, secret_name
@@ -37,6 +38,7 @@ from slipway.fleet.overview import stages
 from slipway.fleet.overview.stages import condition
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ApiError
+from slipway.simulation.plane import ManagementPlane, free_port
 from slipway.simulation.world import World
 
 if TYPE_CHECKING:
@@ -72,8 +74,12 @@ class Story:
     ) -> None:
         self.options, self.record, self._folder = options, record, folder
         self._fault = fault
+        pace = max(options.pace, _LEAST_PACE)
         self.plane = ManagementPlane(
-            pace=max(options.pace, _LEAST_PACE),
+            NAMESPACE,
+            # Fast hosts on a slow machine still have their own time.
+            BaremetalOptions(join_deadline=max(DEFAULT_JOIN_DEADLINE * pace, timedelta(seconds=10)), max_failures=1),
+            pace=pace,
             database=folder / "objects.db" if fault is not None and fault.restarts else None,
             dashboard=dashboard,
         )
