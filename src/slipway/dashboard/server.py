@@ -70,9 +70,20 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Referrer-Policy": "no-referrer",
+    "Server": "slipway",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+
+class _Seat:
+    """Somebody who reads what is new."""
+
+    def __init__(self, request: web.Request, visitor: Visitor) -> None:
+        self._request, self.visitor = request, visitor
+
+    def is_left(self) -> bool:
+        return self._request.transport is None or self._request.transport.is_closing()
 
 
 class DashboardServer:
@@ -97,9 +108,10 @@ class DashboardServer:
         self._desk = Desk(self._observation)
         self._patience, self._sign_of_life = patience, sign_of_life
         self._assets = assets.load()
-        self._streams: dict[web.Request, Visitor] = {}
+        self._seats: set[_Seat] = set()
         self._stopping = asyncio.Event()
-        application = web.Application(middlewares=[_guarded])
+        application = web.Application()
+        application.on_response_prepare.append(_guard)
         application.router.add_get("/", self._asset)
         application.router.add_get("/static/{name}", self._asset)
         application.router.add_get("/api/state", self._answered(self._state))
@@ -188,17 +200,18 @@ class DashboardServer:
 
     async def _stream(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         sight = await self._sight(request, visitor)
-        self._admit(request, visitor)
+        seat = self._admit(request, visitor)
         try:
             stream = EventStream(request, patience=self._patience)
             response = await stream.begin()
-            await self._follow(request, visitor, sight, stream)
-        except SlowClientError:
-            log.info("A reader of the dashboard is too slow and is let go", extra=logs.fields(user=visitor.name))
-        except ConnectionResetError:
-            log.debug("A reader of the dashboard is gone", extra=logs.fields(user=visitor.name))
+            try:
+                await self._follow(request, visitor, sight, stream)
+            except SlowClientError:
+                log.info("A reader of the dashboard is too slow and is let go", extra=logs.fields(user=visitor.name))
+            except ConnectionResetError:
+                log.debug("A reader of the dashboard is gone", extra=logs.fields(user=visitor.name))
         finally:
-            self._streams.pop(request, None)
+            self._seats.discard(seat)
         return response
 
     async def _follow(self, request: web.Request, visitor: Visitor, sight: Sight, stream: EventStream) -> None:
@@ -233,14 +246,15 @@ class DashboardServer:
                 each.cancel()
             await asyncio.wait(waits)
 
-    def _admit(self, request: web.Request, visitor: Visitor) -> None:
+    def _admit(self, request: web.Request, visitor: Visitor) -> _Seat:
         """Take one more reader, or refuse; those who left unsaid do not count."""
-        for known in [known for known in self._streams if known.transport is None or known.transport.is_closing()]:
-            del self._streams[known]
-        own = sum(each == visitor for each in self._streams.values())
-        if len(self._streams) >= _MOST_STREAMS or own >= _MOST_STREAMS_EACH:
-            raise RefusedError(503, f"{own} pages of yours and {len(self._streams)} of all are open, which is as many as are served")
-        self._streams[request] = visitor
+        self._seats = {seat for seat in self._seats if not seat.is_left()}
+        own = sum(seat.visitor == visitor for seat in self._seats)
+        if len(self._seats) >= _MOST_STREAMS or own >= _MOST_STREAMS_EACH:
+            raise RefusedError(503, f"{own} pages of yours and {len(self._seats)} of all are open, which is as many as are served")
+        seat = _Seat(request, visitor)
+        self._seats.add(seat)
+        return seat
 
     def _told(self, visitor: Visitor, sight: Sight) -> dict[str, object]:
         """What the page says of itself: who looks, and why something is not there."""
@@ -283,14 +297,6 @@ def _json(content: object, *, status: int = 200, headers: dict[str, str] | None 
 _encode = msgspec.json.Encoder().encode
 
 
-@web.middleware
-async def _guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
+async def _guard(_: web.Request, response: web.StreamResponse) -> None:
     """Every answer has the headers that keep a browser from doing anything else with it."""
-    try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        error.headers.update(HEADERS)
-        raise
-    if not response.prepared:
-        response.headers.update(HEADERS)
-    return response
+    response.headers.update(HEADERS)
