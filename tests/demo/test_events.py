@@ -7,6 +7,7 @@ from typing import Any
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY
 from slipway.demo import events
 from slipway.demo.events import changes
+from slipway.fleet.overview import stages
 
 Manifest = dict[str, Any]
 
@@ -50,12 +51,12 @@ def test_a_plan_is_told_with_its_state_and_an_empty_one_is_not() -> None:
 def test_the_phases_of_a_machine_are_stages_of_its_host() -> None:
     applied = {"type": "PlanApplied", "status": "True", "reason": "PlanApplied"}
     life = [
-        (machine("Allocated"), events.ALLOCATED),
-        (machine("Reprovisioning"), events.REPROVISIONING),
-        (machine("Reprovisioning", applied), events.BOOTING),
-        (machine("Running", applied), events.MEMBER),
-        (machine("Preparing"), events.CLEANING),
-        (machine("Failed"), events.FAILED),
+        (machine("Allocated"), stages.ALLOCATED),
+        (machine("Reprovisioning"), stages.REPROVISIONING),
+        (machine("Reprovisioning", applied), stages.BOOTING),
+        (machine("Running", applied), stages.MEMBER),
+        (machine("Preparing"), stages.CLEANING),
+        (machine("Failed"), stages.FAILED),
     ]
     before: Manifest | None = None
     for after, stage in life:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.demo import events
+from slipway.fleet.overview import stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,8 +94,8 @@ class Board:
             if host.spans:
                 host.spans[-1].end = event.at
             host.spans.append(Span(event.stage, event.at, event.at, event.version, event.text))
-            host.machine = event.name if event.stage not in (events.REGISTERED, events.FREE) else ""
-            if event.stage != events.FAILED:
+            host.machine = event.name if event.stage not in (stages.REGISTERED, stages.FREE) else ""
+            if event.stage != stages.FAILED:
                 host.waiting = ""
 
 

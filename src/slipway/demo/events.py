@@ -12,7 +12,22 @@ import msgspec
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.reasons import REASONS
+from slipway.fleet.overview.problems import LASTING, to_do
+from slipway.fleet.overview.stages import (
+    ALLOCATED,
+    BOOTING,
+    CLEANING,
+    FAILED,
+    FREE,
+    MEMBER,
+    REGISTERED,
+    REPROVISIONING,
+    UNAVAILABLE,
+    conditions,
+    host_of,
+    machine_of,
+    stage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,34 +35,11 @@ if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
 
-# The stages of a host's life, as its timeline has them.
-REGISTERED, FREE, ALLOCATED, REPROVISIONING, BOOTING, MEMBER, CLEANING, FAILED, UNAVAILABLE = (
-    "registered", "free", "allocated", "reprovisioning", "booting", "node", "cleaning", "failed", "unavailable",
-)  # fmt: skip
-STAGES = (REGISTERED, FREE, ALLOCATED, REPROVISIONING, BOOTING, MEMBER, CLEANING, FAILED, UNAVAILABLE)
 # Kinds of events.
-STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, REPORT, VERIFIED = (
-    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "report", "verified",
+STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, DASHBOARD, REPORT, VERIFIED = (
+    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "dashboard", "report",
+    "verified",
 )  # fmt: skip
-
-# What lasts until somebody does something; everything else that is not well yet is on its way.
-_LASTING = frozenset(
-    (
-        names.IMAGE_CATALOG_MISS_REASON,
-        names.IMAGE_CATALOG_INVALID_REASON,
-        names.IMAGE_REGISTRY_MISSING_REASON,
-        names.PLAN_FAILED_REASON,
-        names.JOIN_DEADLINE_EXCEEDED_REASON,
-        names.NODE_VERSION_DIFFERS_REASON,
-        names.CLEAN_FAILED_REASON,
-        names.CLEAN_DEADLINE_EXCEEDED_REASON,
-        names.INVENTORY_LOST_REASON,
-        names.POOL_EXHAUSTED_REASON,
-        names.POOL_MISSING_REASON,
-        names.POOL_INVALID_REASON,
-    )
-)
-_TO_DO = {(row.kind, row.condition, row.reason): row.to_do for row in REASONS}
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -104,46 +96,6 @@ def changes(kind: Kind, before: Manifest | None, after: Manifest | None, version
     if kind in (BAREMETAL_CLUSTER, MACHINE_INVENTORY_POOL):
         return _conditions(kind, name, before, after)
     return []
-
-
-def stage(machine: Manifest) -> str:
-    """Where the host of a BaremetalMachine is; empty while it has none."""
-    status = machine.get("status") or {}
-    if not host_of(machine):
-        return ""
-    phase = status.get("phase")
-    if phase == names.REPROVISIONING_PHASE:
-        return BOOTING if condition(machine, names.PLAN_APPLIED_CONDITION).get("status") == "True" else REPROVISIONING
-    return {
-        names.ALLOCATED_PHASE: ALLOCATED,
-        names.RUNNING_PHASE: MEMBER,
-        names.PREPARING_PHASE: CLEANING,
-        names.FAILED_PHASE: FAILED,
-    }.get(str(phase), "")
-
-
-def condition(manifest: Manifest, type_: str) -> Manifest:
-    return next((each for each in conditions(manifest) if each.get("type") == type_), {})
-
-
-def conditions(manifest: Manifest) -> list[Manifest]:
-    return (manifest.get("status") or {}).get("conditions") or []
-
-
-def host_of(machine: Manifest) -> str:
-    """The inventory of a BaremetalMachine."""
-    return str(((machine.get("status") or {}).get("machineInventoryRef") or {}).get("name") or "")
-
-
-def machine_of(manifest: Manifest) -> str:
-    """The Machine that a BaremetalMachine is of."""
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    return next((str(each["name"]) for each in owners if each.get("kind") == MACHINE.kind), "")
-
-
-def to_do(kind: str, condition_type: str, reason: str) -> str:
-    """What the reference of conditions says is to be done."""
-    return _TO_DO.get((kind, condition_type, reason), "")
 
 
 def waits(manifests: Iterable[tuple[Kind, Manifest]]) -> list[Event]:
@@ -245,7 +197,7 @@ def _conditions(kind: Kind, name: str, before: Manifest | None, after: Manifest 
                 reason=reason,
                 text=str(each.get("message") or ""),
                 to_do=way,
-                lasting=reason in _LASTING,
+                lasting=reason in LASTING,
             )
         )
     return found

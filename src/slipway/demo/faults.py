@@ -13,10 +13,12 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_DEPLOYMENT, MACHINE_INVENTORY_POOL
 from slipway.api.machinery.errors import UsageError
 from slipway.demo import events, manifests
-from slipway.demo.events import Event, condition, host_of, machine_of, stage
+from slipway.demo.events import Event
 from slipway.demo.options import CLUSTER as NAME
 from slipway.demo.options import PLANE, WORKERS, WORKERS_POOL
 from slipway.fleet.baremetal.rollouts.guards import SKIP_ANNOTATION
+from slipway.fleet.overview import stages
+from slipway.fleet.overview.stages import condition, host_of, machine_of, stage
 from slipway.kube.errors import ApiError
 
 if TYPE_CHECKING:
@@ -248,7 +250,7 @@ async def _booting(story: Story) -> Life:
     """Wait until a host boots; it."""
 
     def booting() -> list[str]:
-        return [host_of(each) for each in story.scene.all(BAREMETAL_MACHINE) if stage(each) == events.BOOTING]
+        return [host_of(each) for each in story.scene.all(BAREMETAL_MACHINE) if stage(each) == stages.BOOTING]
 
     await story.until(lambda: bool(booting()))
     return story.world.hosts[booting()[0]]

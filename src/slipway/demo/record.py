@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from slipway.demo import events
+from slipway.fleet.overview import stages
 
 if TYPE_CHECKING:
     from slipway.demo.events import Event
@@ -40,7 +41,7 @@ class Progress:
         return self.total if self._ended else min(self._made, self.total)
 
     def count(self, event: Event) -> None:
-        if event.event == events.HOST and event.stage in (events.REGISTERED, events.MEMBER):
+        if event.event == events.HOST and event.stage in (stages.REGISTERED, stages.MEMBER):
             self._made += 1
         self._ended = self._ended or (event.event == events.VERIFIED and bool(event.ok))
 

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure.names import PLAN_REPROVISION, PLAN_TYPE_ANNOTATION, RUNNING_PHASE
-from slipway.demo.events import Check, condition, host_of
+from slipway.demo.events import Check
+from slipway.fleet.overview.stages import condition, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

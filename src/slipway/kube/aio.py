@@ -127,12 +127,14 @@ class AsyncClient:
         except errors.NotFoundError:
             return None
 
-    async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "") -> list[Manifest]:
-        """The objects of a namespace, or of all of them, each with its apiVersion and kind."""
+    async def list(
+        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", metadata_only: bool = False
+    ) -> list[Manifest]:
+        """The objects of a namespace, or of all of them, each with its apiVersion and kind; or their metadata alone."""
         found: list[Manifest] = []
         token = ""
         while True:
-            page = await self.list_page(kind, namespace, labels=labels, fields=fields, continue_token=token)
+            page = await self.list_page(kind, namespace, labels=labels, fields=fields, continue_token=token, metadata_only=metadata_only)
             found += [{"apiVersion": kind.api_version, "kind": kind.kind, **_decode_any(item)} for item in page.items]
             token = page.continue_token
             if not token:

@@ -30,6 +30,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """Believe any certificate.  Only the discovery by token does so: what it is told is signed with the token."""
     proxy_url: str = ""
     """Instead of the proxy of the environment."""
+    namespace: str = ""
+    """The one that the kubeconfig's context names, for who is not told another."""
 
     @property
     def shown(self) -> str:
@@ -79,6 +81,7 @@ def from_kubeconfig(document: Mapping[str, Any], read: Callable[[str], bytes], *
         tls_server_name=cluster.text("tls-server-name"),
         insecure=insecure,
         proxy_url=cluster.text("proxy-url"),
+        namespace=names.text("namespace"),
     )
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from slipway.agent.plan.decision import PlanSecret
     from slipway.agent.plan.journal import Journal, Running
 
-PROGRESS = "slipway-progress"
 
 _ALL_OUTPUTS = 256 << 10
 """Bytes of the outputs of a plan: the Secret has 1 MiB for everything, the plan included."""
@@ -33,8 +32,8 @@ def outcome(secret: PlanSecret, journal: Journal, *, with_output: bool = True) -
     if plans.checksum(secret.plan) != journal.checksum or is_told(secret, journal):
         return {}
     written = {"succeeded": _succeeded, "failed": _failed, "canceled": _canceled}[journal.state](secret, journal, with_output)
-    if PROGRESS in secret.data:
-        written[PROGRESS] = b""
+    if plans.PROGRESS in secret.data:
+        written[plans.PROGRESS] = b""
     return written
 
 
@@ -57,7 +56,7 @@ def begun(secret: PlanSecret, running: Running | None) -> dict[str, bytes]:
         written[plans.PLAN_REVISION] = _counted(secret, plans.PLAN_REVISION)
     if running is not None:
         told = {"instruction": running.name, "index": running.index, "of": running.of, "started": _time(running.started)}
-        written[PROGRESS] = msgspec.json.encode(told)
+        written[plans.PROGRESS] = msgspec.json.encode(told)
     return written
 
 

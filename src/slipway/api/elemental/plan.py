@@ -50,12 +50,14 @@ __all__ = [
     "PlanError",
     "PlanFile",
     "Probe",
+    "Progress",
     "SecretState",
     "checksum",
     "decode",
     "encode",
     "pack_output",
     "plain",
+    "progress",
     "read",
     "unpack_output",
     "wire",
@@ -81,6 +83,10 @@ PLAN_CHECKPOINT = "plan-checkpoint"
 # Slipway's own: what the plan is for, which goes and comes with the plan itself; and what the host says of itself.
 PLAN_TYPE = "slipway-plan-type"
 HOST_FACTS = "slipway-host-facts"
+PROGRESS = "slipway-progress"
+# That the host's token is to be renewed, and the one that it gets; each is blank where there is nothing to be done.
+TOKEN_REQUEST = "slipway-token-request"
+TOKEN = "slipway-token"
 
 # Of plan-state.
 PENDING = "pending"
@@ -145,6 +151,24 @@ def read(data: Mapping[str, str] | None) -> SecretState:
         outcome = "in-progress" if state == IN_PROGRESS else "pending"
     packed = values.get(FAILED_OUTPUT, b"") if failed_once else values.get(APPLIED_OUTPUT, b"") if applied else b""
     return SecretState(current, outcome, failures, unpack_output(packed), _text(values, PLAN_TYPE), state)
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What a host is doing of its plan at the moment."""
+
+    instruction: str = ""
+    index: int = 0
+    of: int = 0
+    started: str = ""
+
+
+def progress(data: Mapping[str, str] | None) -> Progress | None:
+    """None where the host does nothing, or does not say."""
+    found = from_base64((data or {}).get(PROGRESS, ""))
+    try:
+        return msgspec.json.decode(found, type=Progress) if found else None
+    except msgspec.DecodeError:
+        return None
 
 
 def written(plan: Plan | bytes, type_: str, max_failures: int) -> dict[str, str]:

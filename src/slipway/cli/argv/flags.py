@@ -60,6 +60,8 @@ def _extra_args(name: str, component: str, field: str) -> Flag:
     )
 
 
+_HOST_STATES = ("Available", "Allocated", "Preparing", "Reprovisioning", "Unavailable", "registered", "booting", "node", "failed")
+
 _ALL = (
     Flag("add-dir-header", "bool", "Show the folder of the source file in log lines (of kubeadm 1.33; without effect)", hidden=True),
     Flag("allow-deprecated-api", "bool", "Do not warn about API versions that are deprecated"),
@@ -253,6 +255,14 @@ _ALL = (
         default="true",
     ),
     Flag("kubeconfig:manager", "string", "Kubeconfig of the management cluster", completes="file"),
+    Flag("dashboard", "bool", "Serve a web page of clusters, hosts and rollouts, on port 9444 or at --dashboard-bind-address"),
+    Flag("dashboard-bind-address", "string", "Address of the web page, as [HOST]:PORT; 0 for none, unless --dashboard", default="0"),
+    Flag(
+        "dashboard-cert-dir",
+        "string",
+        "Folder with tls.crt and tls.key for the web page; default: certificates of the manager's own",
+        completes="dir",
+    ),
     Flag("leader-elect", "bool", "Work only while this manager is the leader, by a Lease that all managers of the cluster share"),
     Flag(
         "leader-elect-namespace",
@@ -291,6 +301,7 @@ _ALL = (
     Flag("fault", "string", "What goes wrong during the upgrade, and is mended", completes=_FAULTS),
     Flag("from", "string", "Kubernetes version that the cluster is made with", default="v1.34.10"),
     Flag("hosts:demo", "int", "How many hosts register", default="8"),
+    Flag("dashboard:demo", "bool", "Serve the manager's web page, at the address that is printed"),
     Flag("keep", "bool", "Stay up when done, until Ctrl-C, for kubectl with the kubeconfig that is printed"),
     Flag("no-upgrade", "bool", "Make the cluster, and leave it at its version"),
     Flag("report", "string", "File for the report, which any browser shows; default: in a temporary folder", completes="file"),
@@ -298,10 +309,46 @@ _ALL = (
     Flag("to:demo", "string", "Kubernetes version to upgrade to, step by step over several minor versions", default="v1.35.4"),
     Flag("workers", "int", "How many workers the cluster has", default="3"),
     # Those of fleet.
+    Flag("all-namespaces", "bool", "Look at all namespaces, whichever the kubeconfig's context names", short="A"),
+    Flag("context", "string", "Context of the kubeconfig; default: its current one"),
+    Flag("control-plane-only", "bool", "Upgrade the control plane and leave the workers as they are"),
+    Flag(
+        "dns-image-tag", "string", "Tag of CoreDNS that the control plane is to have in the end; default: a pinned one follows the version"
+    ),
+    Flag("etcd-image-tag", "string", "Tag of etcd that the control plane is to have in the end; default: a pinned one follows the version"),
+    Flag("ignore-preflight", "bool", "Go on though prerequisites are not met"),
+    Flag("timeout:upgrade", "duration", "How long to wait for the end; 0 for as long as it takes", default="0s"),
+    Flag("workers-only", "bool", "Upgrade the workers alone, to a version that their control plane has already"),
     Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
     Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),
+    Flag(
+        "namespace:view", "string", "Namespace to look at; default: that of the kubeconfig's context, or all where it has none", short="n"
+    ),
     Flag("output:fleet", "string", "Output format: table or json", default="table", short="o", completes=("table", "json")),
+    Flag("output:hosts", "string", "Output format: table, wide or json", default="table", short="o", completes=("table", "wide", "json")),
+    Flag("output:status", "string", "Output format: text or json", default="text", short="o", completes=("text", "json")),
+    Flag("output:timeline", "string", "Output format: text, json or html", default="text", short="o", completes=("text", "json", "html")),
+    Flag(
+        "output:watch",
+        "string",
+        "What to print: text, or json for one change a line, the first of which is all that there is",
+        default="text",
+        short="o",
+        completes=("text", "json"),
+    ),
+    Flag("pool", "string", "Only hosts of this MachineInventoryPool"),
+    Flag("report:rehearse", "string", "File for the report, which any browser shows", completes="file"),
+    Flag("report:timeline", "string", "File for the picture, which any browser shows", completes="file"),
+    Flag("selector", "string", "Only hosts whose MachineInventory has these labels, as kubectl has it: rack=3,tier!=db", short="l"),
+    Flag("since", "duration", "How far back; default: to the beginning of what happened last", default="0s"),
+    Flag("state", "string", "Only hosts in this state or stage, such as Unavailable or booting", completes=_HOST_STATES),
     Flag("to", "string", "Kubernetes version to upgrade to, such as v1.35.4"),
+    Flag(
+        "workload-kubeconfig",
+        "string",
+        "Kubeconfig of the cluster itself, for its Pods and their budgets; default: that of its Secret, where it may be read",
+        completes="file",
+    ),
     Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )
 

@@ -14,7 +14,8 @@ from rich.text import Text
 from slipway.demo import events
 from slipway.demo.board import Board
 from slipway.demo.record import Progress
-from slipway.demo.views.plain import kept, line
+from slipway.demo.views.plain import kept, line, page_at
+from slipway.fleet.overview import stages
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
     from slipway.demo.options import Options
 
 _STYLES = {
-    events.REGISTERED: "dim",
-    events.FREE: "cyan",
-    events.ALLOCATED: "blue",
-    events.REPROVISIONING: "yellow",
-    events.BOOTING: "bold yellow",
-    events.MEMBER: "bold green",
-    events.CLEANING: "magenta",
-    events.FAILED: "bold red",
-    events.UNAVAILABLE: "red",
+    stages.REGISTERED: "dim",
+    stages.FREE: "cyan",
+    stages.ALLOCATED: "blue",
+    stages.REPROVISIONING: "yellow",
+    stages.BOOTING: "bold yellow",
+    stages.MEMBER: "bold green",
+    stages.CLEANING: "magenta",
+    stages.FAILED: "bold red",
+    stages.UNAVAILABLE: "red",
 }
 _LOUD = {events.STEP: "bold", events.PATCH: "cyan", events.FAULT: "bold magenta", events.REFUSED: "red", events.PROBLEM: "bold red"}
 # Of the table of hosts: each column's share of what is left, and from which width of the terminal on there is room for it.
@@ -67,6 +68,8 @@ class LiveView:
         self._progress.count(event)
         if event.event == events.KEPT:
             self._live.console.print(event.command, soft_wrap=True)
+        elif event.event == events.DASHBOARD:
+            self._live.console.print(page_at(event), soft_wrap=True)
         elif event.event == events.REPORT:
             self._report = event.text
         elif event.event == events.VERIFIED and self._options.keep:

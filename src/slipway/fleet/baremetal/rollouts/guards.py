@@ -115,8 +115,8 @@ class Surroundings(NamedTuple):
     """All of the cluster, and of other clusters where they have pools in common."""
 
 
-def rollout(content: Manifest) -> Rollout | None:
-    """The object as far as guards look at it; None where its machines are not ours."""
+def rollout(content: Manifest, *, anybodys: bool = False) -> Rollout | None:
+    """The object as far as guards look at it; None where its machines are not ours, unless ``anybodys`` will do."""
     kind = str(content.get("kind") or "")
     spec, metadata = _object(content, "spec"), _object(content, "metadata")
     if kind == KUBEADM_CONTROL_PLANE.kind:
@@ -131,7 +131,7 @@ def rollout(content: Manifest) -> Rollout | None:
         old = "strategy"
     else:
         return None
-    if reference.get("kind") != BAREMETAL_MACHINE_TEMPLATE.kind:
+    if reference.get("kind") != BAREMETAL_MACHINE_TEMPLATE.kind and not anybodys:
         return None
     is_old = str(content.get("apiVersion") or "").endswith("/v1beta1")
     strategy, place = (_object(spec, old), f"spec.{old}") if is_old else (_object(spec, "rollout", "strategy"), "spec.rollout.strategy")
@@ -306,11 +306,13 @@ def is_downgrade(at: str, to: str) -> bool:
 
 
 def pool_sizes(pools: Iterable[Manifest]) -> dict[str, Pool]:
-    """How many hosts each pool has: as many as it names, less those that its status says are unavailable."""
+    """How many hosts each pool has: as many as it names and has selected, less those that its status says are unavailable."""
     found = {}
     for each in pools:
         members = _object(each, "spec").get("machineInventories") or []
         names = {str(member.get("name")) for member in members if isinstance(member, dict)} if isinstance(members, list) else set()
+        selected = _object(each, "status").get("selected")
+        names |= set(map(str, selected)) if isinstance(selected, list) else set()
         unavailable = _whole(_object(each, "status").get("unavailable"), 0)
         found[str(_object(each, "metadata").get("name") or "")] = Pool(len(names), min(unavailable, len(names)))
     return found

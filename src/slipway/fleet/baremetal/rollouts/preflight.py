@@ -1,14 +1,16 @@
 """The prerequisites of an upgrade on bare metal, one row each: a pure function of what :mod:`.survey` has read.
 
-What cannot be checked from here says so: it is neither met nor failed, and somebody has to look.
+What cannot be checked from here says so: it is neither met nor failed, and somebody has to look.  A cluster of other infrastructure has
+the same rows; those that are about hosts say that it has none of ours.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
+from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
+from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.baremetal.rollouts import guards
@@ -16,7 +18,7 @@ from slipway.fleet.contract.admission import stored, with_prefix
 from slipway.fleet.contract.conditions import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
@@ -28,6 +30,7 @@ WARNING: Status = "warning"
 UNKNOWN: Status = "unknown"
 # The next image is written beside the one that runs.
 LEAST_FREE_BYTES = 4 * 2**30
+NOT_BARE_METAL = "not bare metal"
 # Of more hosts than these, the number.
 _NAMED = 5
 
@@ -79,25 +82,40 @@ def rows(found: Survey, to: str) -> list[Row]:
     version = with_prefix(to)
     pools = _pools(found)
     hosts = _members(found, pools)
-    checks: list[Callable[[], Row]] = [
-        lambda: _managers(found),
-        _distribution,
-        lambda: _reachable(found),
-        lambda: _nodes(found),
-        lambda: _at_rest(found, pools),
-        lambda: _image(found, version),
-        lambda: _entries(found),
-        lambda: _iso(found, version),
-        lambda: _registry_known(found),
-        lambda: _registry_reached(found, hosts),
-        lambda: _space(hosts),
-        lambda: _surge(found),
-        lambda: _capacity(found),
-        lambda: _steps(found, version),
-        lambda: _workers(found, version),
-        _snapshot,
+    of_hosts = [
+        _at_rest(found, pools),
+        _image(found, version),
+        _entries(found),
+        _iso(found, version),
+        _registry_known(found),
+        _registry_reached(found, hosts),
+        _space(hosts),
+        _surge(found),
+        _capacity(found),
     ]
-    return [check() for check in checks]
+    if not is_bare_metal(found):
+        of_hosts = [Row(each.check, OK, NOT_BARE_METAL) for each in of_hosts]
+    return [
+        _managers(found),
+        _distribution(),
+        _reachable(found),
+        _nodes(found),
+        *of_hosts,
+        _steps(found, version),
+        _workers(found, version),
+        _snapshot(),
+    ]
+
+
+def images(found: Survey, versions: Iterable[str]) -> list[Row]:
+    """Of versions that an upgrade goes to later: whether there are images of them."""
+    return [_image(found, with_prefix(each)) for each in versions] if is_bare_metal(found) else []
+
+
+def is_bare_metal(found: Survey) -> bool:
+    """Whether hosts of ours are what the cluster's machines are made of."""
+    reference = (found.cluster.get("spec") or {}).get("infrastructureRef") or {}
+    return reference.get("kind") == BAREMETAL_CLUSTER.kind or bool(_own(found))
 
 
 def failed(table: Iterable[Row]) -> int:
@@ -273,23 +291,22 @@ def _capacity(found: Survey) -> Row:
 
 def _steps(found: Survey, version: str) -> Row:
     check = "the control plane goes up one minor version at most"
-    plane = None if found.control_plane is None else _rollout(KUBEADM_CONTROL_PLANE, found.control_plane)
+    plane = next((each for each in _all(found) if each.is_control_plane), None)
     if plane is None:
-        return Row(check, UNKNOWN, "the cluster has no KubeadmControlPlane whose machines are ours")
+        return Row(check, UNKNOWN, "the cluster has no KubeadmControlPlane")
     if guards.is_downgrade(plane.version, version):
         return Row(check, FAILED, f"{plane.title} is {plane.version} already, and cannot go back to {version}")
     after = plane._replace(version=version, steps=False)
-    wrong = [*guards.step_objections(plane, after), *guards.skew_objections(after, _surroundings(found))]
+    wrong = [*guards.step_objections(plane, after), *guards.skew_objections(after, guards.Surroundings(rollouts=_all(found)))]
     return Row(check, FAILED if wrong else OK, guards.summary(wrong) or f"from {plane.version} to {version}")
 
 
 def _workers(found: Survey, version: str) -> Row:
     """As if the control plane were through already, since it goes first."""
     check = "workers can follow the control plane"
-    around = _surroundings(found)
-    ahead = [each._replace(version=version) if each.is_control_plane and each in _own(found) else each for each in around.rollouts or ()]
-    workers = [each for each in _own(found) if not each.is_control_plane]
-    wrong = [each for one in workers for each in guards.skew_objections(one._replace(version=version), around._replace(rollouts=ahead))]
+    around = guards.Surroundings(rollouts=[each._replace(version=version) if each.is_control_plane else each for each in _all(found)])
+    workers = [each for each in _all(found) if not each.is_control_plane]
+    wrong = [each for one in workers for each in guards.skew_objections(one._replace(version=version), around)]
     back = [f"{each.title} is {each.version} already" for each in workers if guards.is_downgrade(each.version, version)]
     words = "; ".join([*back, *([guards.summary(wrong)] if wrong else [])])
     told = ", ".join(f"{each.name} from {each.version}" for each in workers) or "there are none"
@@ -299,14 +316,17 @@ def _workers(found: Survey, version: str) -> Row:
 # What was read.
 
 
-def _rollout(kind: Any, content: Manifest) -> guards.Rollout | None:
-    return guards.rollout({"kind": kind.kind, "apiVersion": kind.api_version, **content})
-
-
-def _own(found: Survey) -> list[guards.Rollout]:
+def _own(found: Survey, *, anybodys: bool = False) -> list[guards.Rollout]:
+    """What rolls machines of ours, or of ``anybodys``, in the cluster."""
     planes = [found.control_plane] if found.control_plane is not None else []
-    read = [_rollout(KUBEADM_CONTROL_PLANE, each) for each in planes] + [_rollout(MACHINE_DEPLOYMENT, each) for each in found.deployments]
+    kinds = [*((KUBEADM_CONTROL_PLANE, each) for each in planes), *((MACHINE_DEPLOYMENT, each) for each in found.deployments)]
+    read = [guards.rollout({"kind": kind.kind, "apiVersion": kind.api_version, **each}, anybodys=anybodys) for kind, each in kinds]
     return [each for each in read if each is not None]
+
+
+def _all(found: Survey) -> list[guards.Rollout]:
+    """Whatever the machines are made of; of one cluster, however that is labelled."""
+    return [each._replace(cluster=_name(found.cluster)) for each in _own(found, anybodys=True)]
 
 
 def _surroundings(found: Survey) -> guards.Surroundings:
@@ -333,8 +353,8 @@ def _pools(found: Survey) -> dict[str, Manifest]:
 def _members(found: Survey, pools: Mapping[str, Manifest]) -> dict[str, MachineInventory | None]:
     """The hosts of the pools; None for one that is not there or cannot be read."""
     there = {_name(each): stored(each, MachineInventory) for each in found.inventories}
-    members = [each for pool in pools.values() for each in (pool.get("spec") or {}).get("machineInventories") or ()]
-    return {str(each.get("name") or ""): there.get(str(each.get("name") or "")) for each in members}
+    read_pools = [read for pool in pools.values() if (read := stored(pool, MachineInventoryPool)) is not None]
+    return {member.name: there.get(member.name) for pool in read_pools for member in pool.members}
 
 
 def _registry(found: Survey) -> str:

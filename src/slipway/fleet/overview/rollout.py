@@ -1,0 +1,97 @@
+"""A rollout as it stands: how many machines are as they should be, which ones are on their way, and when it will be over.
+
+The estimate is learned from the machines that this rollout has made already: what they took on the average is what the others will take.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003 - msgspec reads it
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from slipway.fleet.overview.machines import GroupView, MachineView
+
+
+class RolloutView(msgspec.Struct, frozen=True, rename="camel"):
+    from_versions: tuple[str, ...]
+    """What the machines have that go; empty where none goes, as when a cluster is made or grows."""
+    to_version: str
+    done: int
+    total: int
+    current: tuple[str, ...]
+    """The Machines that are on their way: they come, or go."""
+    began: datetime | None
+    estimate_seconds: int | None
+    """How long it will still take; None before anything is known."""
+    target: str = ""
+    """The version after further steps, where it goes over several minor versions."""
+
+
+def rollout(groups: Sequence[GroupView], now: datetime) -> RolloutView | None:
+    """None where every machine is there and as it should be."""
+    unfinished = [group for group in groups if not _is_finished(group)]
+    if not unfinished:
+        return None
+    began = min((group.rolling_since for group in unfinished if group.rolling_since is not None), default=None)
+    # One that ended while the others were at it is part of the same rollout: the bar must not go back when it ends.
+    along = [
+        group
+        for group in groups
+        if group not in unfinished and began is not None and group.settled is not None and group.settled > began and _made(group, began)
+    ]
+    taking_part = [group for group in groups if group in unfinished or group in along]
+    machines = [machine for group in taking_part for machine in group.machines]
+    done = [machine for machine in machines if is_done(machine)]
+    total = sum(group.desired for group in taking_part)
+    outdated = {machine.version for machine in machines if not machine.up_to_date and machine.version}
+    return RolloutView(
+        from_versions=tuple(sorted(outdated)),
+        to_version=_newest(group.version for group in unfinished),
+        done=min(len(done), total),
+        total=total,
+        current=tuple(machine.name for machine in machines if not is_done(machine) and (machine.deleting or machine.up_to_date)),
+        began=began,
+        estimate_seconds=estimate([each.joined for each in done if each.joined is not None], total - len(done), began, now),
+        target=next((group.target for group in unfinished if group.target), ""),
+    )
+
+
+def is_done(machine: MachineView) -> bool:
+    """Whether a machine is as its group wants it, and has become a Node: whether that is well now is not the rollout's question."""
+    return machine.up_to_date and not machine.deleting and machine.joined is not None
+
+
+def estimate(joined: Iterable[datetime], left: int, began: datetime | None, now: datetime) -> int | None:
+    """Seconds until ``left`` more machines are there, if they take what those took that came since it began."""
+    if began is None:
+        return None
+    came = sorted(each for each in joined if each > began)
+    if not came or left <= 0:
+        return None
+    each = (came[-1] - began).total_seconds() / len(came)
+    # One that takes longer than the others did may be there at any moment; the rest still need their time.
+    waited = min((now - came[-1]).total_seconds(), each)
+    return max(0, round(each * left - waited))
+
+
+def _is_finished(group: GroupView) -> bool:
+    if not group.machines:
+        # Of a control plane that somebody else runs there may be no Machines at all: its counters count.
+        return group.up_to_date >= group.desired and group.replicas == group.desired
+    return sum(map(is_done, group.machines)) == group.desired == len(group.machines)
+
+
+def _made(group: GroupView, since: datetime) -> bool:
+    return any(machine.joined is not None and machine.joined > since for machine in group.machines)
+
+
+def _newest(versions: Iterable[str]) -> str:
+    return max(versions, key=_order, default="")
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdecimal() else 0 for part in version.removeprefix("v").partition("+")[0].partition("-")[0].split("."))

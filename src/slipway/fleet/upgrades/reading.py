@@ -1,0 +1,72 @@
+"""Reads what an upgrade is judged by: the objects of one cluster, again and again, and so no more of them than it needs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from slipway.api.cluster.infrastructure.names import CATALOG_NAME
+from slipway.api.cluster.kinds import (
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    CLUSTER,
+    CONFIG_MAP,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_INVENTORY_POOL,
+    MACHINE_SET,
+)
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL
+from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.overview.objects import Objects
+from slipway.kube.errors import ForbiddenError, NotFoundError
+
+if TYPE_CHECKING:
+    from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.objects import Manifest
+    from slipway.kube.aio import AsyncClient
+
+
+async def read(client: AsyncClient, namespace: str, name: str) -> Objects:
+    """The Cluster with all that rolls its machines, and the machines; hosts and Events are not among it."""
+    labels = f"{CLUSTER_NAME_LABEL}={name}"
+
+    async def listed(kind: Kind, selector: str = "") -> list[Manifest]:
+        try:
+            return await client.list(kind, namespace, labels=selector)
+        except NotFoundError:
+            # Of a provider that is not installed.
+            return []
+
+    cluster = await client.find(CLUSTER, name, namespace)
+    if cluster is None:
+        raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: {await _elsewhere(client, name)}')
+    planes, deployments, sets, machines, bases, ours, pools = await asyncio.gather(
+        listed(KUBEADM_CONTROL_PLANE),
+        listed(MACHINE_DEPLOYMENT),
+        listed(MACHINE_SET, labels),
+        listed(MACHINE, labels),
+        listed(BAREMETAL_CLUSTER),
+        listed(BAREMETAL_MACHINE, labels),
+        listed(MACHINE_INVENTORY_POOL),
+    )
+    return Objects([cluster], planes, deployments, sets, machines, bases, ours, pools)
+
+
+async def _elsewhere(client: AsyncClient, name: str) -> str:
+    """Where else there may be one of that name, for who forgot the namespace."""
+    try:
+        found = [str(each["metadata"]["namespace"]) for each in await client.list(CLUSTER, fields=f"metadata.name={name}")]
+    except (ForbiddenError, NotFoundError):
+        found = []
+    return f"say --namespace {found[0]}" if len(found) == 1 else "name its namespace with --namespace"
+
+
+async def catalog_keys(client: AsyncClient, objects: Objects, place: str) -> list[str] | None:
+    """The versions that there are images of; None where the cluster is not on bare metal, and none are needed."""
+    reference = (objects.clusters[0].get("spec") or {}).get("infrastructureRef") or {}
+    if reference.get("kind") != BAREMETAL_CLUSTER.kind:
+        return None
+    found = await client.find(CONFIG_MAP, CATALOG_NAME, place)
+    return list((found or {}).get("data") or {})
