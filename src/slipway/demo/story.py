@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME
@@ -25,9 +26,9 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.demo import events, manifests, verification
 from slipway.demo.events import Event
 from slipway.demo.options import CLUSTER, NAMESPACE, PLANE, WORKERS
-from slipway.demo.plane import ManagementPlane, free_port
 from slipway.demo.scene import Scene, StalledError
 from slipway.fleet import registry
+from slipway.fleet.baremetal.options import DEFAULT_JOIN_DEADLINE, BaremetalOptions
 from slipway.fleet.baremetal.rollouts import preflight
 from slipway.fleet.baremetal.rollouts.survey import survey
 from slipway.fleet.clustercache import connection_from, secret_name
@@ -37,6 +38,7 @@ from slipway.fleet.overview import stages
 from slipway.fleet.overview.stages import condition
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ApiError
+from slipway.simulation.plane import ManagementPlane, free_port
 from slipway.simulation.world import World
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from slipway.demo.faults import Fault
     from slipway.demo.options import Options
     from slipway.demo.record import Record
+    from slipway.runtime.manager import Manager
     from slipway.simulation.boot import Life
 
 # Nothing in a run is without an event for so long on a busy machine, and for so long in the time of the hosts.
@@ -61,11 +64,24 @@ _CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 class Story:
     """``folder`` is for files of the time of the run."""
 
-    def __init__(self, options: Options, record: Record, folder: Path, fault: Fault | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        record: Record,
+        folder: Path,
+        fault: Fault | None = None,
+        dashboard: Callable[[Manager, int], None] | None = None,
+    ) -> None:
         self.options, self.record, self._folder = options, record, folder
         self._fault = fault
+        pace = max(options.pace, _LEAST_PACE)
         self.plane = ManagementPlane(
-            pace=max(options.pace, _LEAST_PACE), database=folder / "objects.db" if fault is not None and fault.restarts else None
+            NAMESPACE,
+            # Fast hosts on a slow machine still have their own time.
+            BaremetalOptions(join_deadline=max(DEFAULT_JOIN_DEADLINE * pace, timedelta(seconds=10)), max_failures=1),
+            pace=pace,
+            database=folder / "objects.db" if fault is not None and fault.restarts else None,
+            dashboard=dashboard,
         )
         self.world = World(registry=manifests.REGISTRY, pace=options.pace, seed=1)
         self.hosts: list[Life] = []

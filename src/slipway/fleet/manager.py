@@ -23,6 +23,8 @@ from slipway.runtime.webhook.server import Certified, Folder, WebhookServer
 from slipway.runtime.webhook.store import CertificateStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.fleet.inventory.registration.server import RegistrationServer
     from slipway.fleet.settings import Settings
@@ -34,25 +36,27 @@ log = logging.getLogger(__name__)
 _LOOK_AT_FOLDER = 10.0
 
 
-def run(connection: Connection, settings: Settings) -> None:
-    """Run until a signal."""
+def run(connection: Connection, settings: Settings, extend: Callable[[Manager], object] | None = None) -> None:
+    """Run until a signal; ``extend`` adds to the manager what is no part of a fleet's own."""
     logs.configure(settings.log_format, verbosity=settings.verbosity)
     # What is imported by now lives as long as the program: the collector need not look at it again and again.
     gc.freeze()
-    asyncio.run(_run(connection, settings))
+    asyncio.run(_run(connection, settings, extend))
 
 
-async def _run(connection: Connection, settings: Settings) -> None:
+async def _run(connection: Connection, settings: Settings, extend: Callable[[Manager], object] | None) -> None:
     stop = asyncio.Event()
     _hear_signals(stop)
     manager = build(connection, settings)
+    if extend is not None:
+        extend(manager)
     log.info("Starting", extra=logs.fields(version=__version__, controllers=list(settings.controllers), server=connection.shown))
     await manager.run(stop)
 
 
 def build(connection: Connection, settings: Settings) -> Manager:
     """The manager with everything that the settings want of it."""
-    home = settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
+    home = home_of(settings)
     manager = Manager(
         connection,
         ManagerOptions(
@@ -76,6 +80,11 @@ def build(connection: Connection, settings: Settings) -> Manager:
     if registry.INVENTORY in settings.controllers and parse_address(inventory.bind_address, hosts.FLAG) is not None:
         manager.add_webhooks(registration_server(manager, connection, inventory, home))
     return manager
+
+
+def home_of(settings: Settings) -> str:
+    """The manager's own namespace, where its certificates are."""
+    return settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
 
 
 def webhook_server(manager: Manager, settings: Settings, options: registry.FleetOptions, home: str) -> WebhookServer:

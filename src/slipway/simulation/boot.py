@@ -93,7 +93,8 @@ class Life:
     async def _boot(self, boot: int) -> None:
         machine = self.machine
         try:
-            await asyncio.sleep(machine.chance.around(BOOT_SECONDS, BOOT_JITTER) * machine.pace)
+            known = machine.boot_seconds
+            await asyncio.sleep((machine.chance.around(BOOT_SECONDS, BOOT_JITTER) if known is None else known) * machine.pace)
             machine.check_power(boot)
             if machine.faults.hangs_at_boot or machine.chance.happens(machine.faults.boot_failures):
                 return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.version import Version
-from slipway.credentials import keys, x509
+from slipway.credentials import keys, tokens, x509
 from slipway.credentials.profile import CLIENT_AUTH, DEFAULT_VALIDITY, Profile
 from slipway.host import waiting
 from slipway.host.progress import WarningsOnly
@@ -37,7 +37,6 @@ from slipway.workload import clusterinfo, configmaps, roles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from slipway.api.kubeadm.internal import BootstrapToken
     from slipway.simulation.host.machine import Machine
     from slipway.simulation.shell.process import Process
     from slipway.simulation.workload.cluster import WorkloadCluster
@@ -102,9 +101,16 @@ def _init(surroundings: Surroundings, machine: Machine, host: SimulatedHost, tex
     _wait_for_api(host, paths.SUPER_ADMIN_CONF)
     connect(host, paths.SUPER_ADMIN_CONF).apply(roles.cluster_admins())
     cluster = connect(host, paths.ADMIN_CONF)
+    publish(ctx, cluster, endpoint, authority)
+    marking.mark(ctx, cluster)
+
+
+def publish(ctx: NodeContext, cluster: LiveCluster, endpoint: str, authority: x509.Authority) -> None:
+    """What a cluster has inside from its first init on."""
+    config, release = ctx.config, ctx.release
     cluster.apply_all([*configmaps.kubeadm_config(config.cluster, release), *configmaps.kubelet_config(config.cluster, release)])
     for token in config.bootstrap_tokens:
-        cluster.apply(_token(token, host))
+        cluster.apply(tokens.secret(token, ctx.host.now()))
     for _, made in roles.for_joining_nodes(release):
         cluster.apply_all(made)
     info = clusterinfo.kubeconfig(f"https://{endpoint}", kubeconfig.encoded(x509.pem(authority.certificate)), release)
@@ -112,7 +118,19 @@ def _init(surroundings: Surroundings, machine: Machine, host: SimulatedHost, tex
     for addon in ("coredns", "kube-proxy"):
         if not (config.cluster.dns if addon == "coredns" else config.cluster.proxy).disabled:
             addons.install(addon, ctx, cluster)
-    marking.mark(ctx, cluster)
+
+
+def restore(machine: Machine, text: str, authority: x509.Authority, members: list[etcdpod.Member], *, control_plane: bool) -> NodeContext:
+    """The files of a machine that became a node before, as kubeadm would have left them; it is to have power."""
+    host = SimulatedHost(machine, {kubeversion.ACT_AS: machine.installed.kubernetes})
+    config, release = load.load_init(host, text, {}, WarningsOnly(), source="the configuration", look_up=False)
+    ctx = NodeContext(config=config, release=release, host=host, progress=WarningsOnly())
+    node = Profile(common_name=f"system:node:{config.node_registration.name}", organizations=("system:nodes",), usages=(CLIENT_AUTH,))
+    _kubeconfig(ctx, authority, paths.KUBELET_CONF, node, config.cluster.control_plane_endpoint)
+    kubelet.write_files(ctx)
+    if control_plane:
+        _static_pods(ctx, members)
+    return ctx
 
 
 def _join(surroundings: Surroundings, machine: Machine, host: SimulatedHost, text: str) -> None:
@@ -224,12 +242,6 @@ def _kubeconfig(ctx: NodeContext, authority: x509.Authority, path: str, profile:
         credentials=credentials,
     )
     ctx.host.write(path, kubeconfig.text(document, ctx.release).encode())
-
-
-def _token(token: BootstrapToken, host: SimulatedHost) -> dict[str, object]:
-    from slipway.credentials import tokens
-
-    return tokens.secret(token, host.now())
 
 
 def _start_kubelet(host: SimulatedHost) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.simulation.host.images import OsImage
+    from slipway.simulation.host.machine import Hardware
     from slipway.simulation.shell.process import Process
 
 REGISTRATION = "/oem/registration/config.yaml"
@@ -76,10 +77,10 @@ class World:
         for cluster in list(self.clusters.values()):
             await cluster.stop()
 
-    def add_host(self, name: str, image: OsImage, *, with_agent: bool = True) -> Life:
-        """A host with an image on its disk, switched off."""
+    def add_host(self, name: str, image: OsImage, *, with_agent: bool = True, known: Hardware | None = None) -> Life:
+        """A host with an image on its disk, switched off; ``known`` is what it is made of, where that is not to be made up."""
         number = len(self.hosts)
-        machine = SimulatedMachine(hardware(name, number), image, self.registry, seed=self._seed + number, pace=self.pace)
+        machine = SimulatedMachine(known or hardware(name, number), image, self.registry, seed=self._seed + number, pace=self.pace)
         machine.surroundings = self
         machine.hostname = name
         machine.tpm = self._tpms.take()
@@ -117,6 +118,26 @@ class World:
             await before.stop()
         self.clusters[made.pin] = made
         made.planes[machine.hardware.name] = machine, node
+        await made.start()
+        return made
+
+    async def restore(
+        self,
+        endpoint: tuple[str, int],
+        authority: x509.Authority,
+        etcd: x509.Authority,
+        version: str,
+        planes: dict[str, str],
+        *,
+        internal: bool,
+    ) -> WorkloadCluster:
+        """A cluster that there was before: ``planes`` are the names of its control planes' Nodes, by the names of their hosts."""
+        made = WorkloadCluster(*endpoint, authority, etcd, version, holds=self._holds if internal else lambda cluster: True)
+        self.clusters[made.pin] = made
+        for name, node in planes.items():
+            machine = self.hosts[name].machine
+            made.planes[name] = machine, node
+            made.etcd.know(f"https://{machine.hardware.address.partition('/')[0]}:2380")
         await made.start()
         return made
 

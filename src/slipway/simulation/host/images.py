@@ -40,6 +40,12 @@ class ImageRegistry:
         self._images[f"{self.address}/{repository}@{image.digest}"] = image
         return image
 
+    def hold(self, reference: str, kubernetes: str) -> OsImage:
+        """An image under a reference as somebody wrote it, with a tag, a digest or both."""
+        image = OsImage(reference, kubernetes)
+        self._images[_without_tag(reference)] = image
+        return image
+
     def pull(self, reference: str) -> OsImage | None:
         """The image of a reference with or without a scheme; None where there is none, or no answer."""
         name = reference
@@ -47,9 +53,13 @@ class ImageRegistry:
             name = name.removeprefix(scheme)
         if not self.reachable:
             return None
-        repository, at, digest = name.partition("@")
-        if at:
-            # With a digest the tag says nothing.
-            head, slash, last = repository.rpartition("/")
-            name = f"{head}{slash}{last.partition(':')[0]}@{digest}"
-        return self._images.get(name)
+        return self._images.get(_without_tag(name))
+
+
+def _without_tag(reference: str) -> str:
+    """With a digest the tag says nothing; without one it is all there is."""
+    repository, at, digest = reference.partition("@")
+    if not at:
+        return reference
+    head, slash, last = repository.rpartition("/")
+    return f"{head}{slash}{last.partition(':')[0]}@{digest}"

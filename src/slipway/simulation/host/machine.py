@@ -85,6 +85,8 @@ class Machine:
         self.powered, self.ready = False, False
         """``ready``: the kernel of the installed image runs, with its services."""
         self.boots = 0
+        self.boot_seconds: float | None = None
+        """How long a boot takes, where that is known; else it is made up."""
         self.hostname = "localhost"
         self.active: set[str] = set()
         self.containers: dict[str, Container] = {}
@@ -244,6 +246,7 @@ class Machine:
             "/proc/sys/kernel/random/boot_id": str(boot_id),
             "/proc/sys/kernel/hostname": self.hostname,
             "/proc/meminfo": "MemTotal: 16384000 kB",
+            "/proc/mounts": "/dev/vda / ext4 rw,relatime 0 0",
             "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Simulated",
             "/sys/class/dmi/id/product_uuid": self.hardware.uuid,
             "/sys/class/dmi/id/product_serial": self.hardware.serial,

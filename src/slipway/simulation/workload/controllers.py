@@ -1,8 +1,8 @@
 """What kube-controller-manager and kube-scheduler do in every cluster, as far as nodes and rollouts depend on it.
 
-Certificates of kubelets are approved and signed, cluster-info is signed for every token, Deployments, ReplicaSets and DaemonSets have their
-Pods, Pods get Nodes, budgets know what they allow, and what belonged to a Node that is gone goes too.  Changes of the store put work into
-one queue, and one task does it; a look at everything is never needed.
+Certificates of kubelets are approved and signed, cluster-info is signed for every token, Deployments, ReplicaSets, StatefulSets and
+DaemonSets have their Pods, Pods get Nodes, budgets know what they allow, and what belonged to a Node that is gone goes too.  Changes of
+the store put work into one queue, and one task does it; a look at everything is never needed.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from slipway.embedded.server import Core
     from slipway.embedded.storage.store import Change
 
+STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 _BUCKETS = {
@@ -49,6 +50,7 @@ _BUCKETS = {
     "deployments.apps": "deployment",
     "replicasets.apps": "replicaset",
     "daemonsets.apps": "daemonset",
+    "statefulsets.apps": "statefulset",
     "nodes": "node",
     "pods": "pod",
 }
@@ -214,6 +216,20 @@ class Controllers:
         }
         await self._tell(REPLICA_SET, found, status)
 
+    async def _statefulset(self, namespace: str, name: str) -> None:
+        """Pods of fixed names: one that goes comes again, once it is gone."""
+        found = self._client.find(STATEFUL_SET, name, namespace)
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return
+        wanted = [f"{name}-{number}" for number in range(found["spec"].get("replicas", 1))]
+        pods = {pod["metadata"]["name"]: pod for pod in self._client.list(POD, namespace) if _is_controlled(pod, found)}
+        for each in wanted:
+            if each not in pods:
+                await self._client.create(POD, _pod_of(found, {"name": each}))
+        ready = sum(_is_ready(pod) for pod in pods.values())
+        status = {"observedGeneration": found["metadata"].get("generation"), "replicas": len(pods), "readyReplicas": ready}
+        await self._tell(STATEFUL_SET, found, {**status, "availableReplicas": ready})
+
     async def _daemonset(self, namespace: str, name: str) -> None:
         found = self._client.find(DAEMON_SET, name, namespace)
         if found is None or found["metadata"].get("deletionTimestamp"):
@@ -234,7 +250,7 @@ class Controllers:
 
     async def _pod(self, namespace: str, name: str) -> None:
         found = self._client.find(POD, name, namespace)
-        for kind, what in ((REPLICA_SET, "replicaset"), (DAEMON_SET, "daemonset")):
+        for kind, what in ((REPLICA_SET, "replicaset"), (DAEMON_SET, "daemonset"), (STATEFUL_SET, "statefulset")):
             owners = {
                 each["name"] for each in ((found or {}).get("metadata") or {}).get("ownerReferences") or () if each["kind"] == kind.kind
             }
@@ -297,7 +313,8 @@ class Controllers:
     def _expected(self, namespace: str, pods: list[Manifest]) -> int:
         """How many Pods those who make them want."""
         owners = {each["uid"] for pod in pods for each in pod["metadata"].get("ownerReferences") or ()}
-        sets = [each for each in self._client.list(REPLICA_SET, namespace) if each["metadata"]["uid"] in owners]
+        known = [*self._client.list(REPLICA_SET, namespace), *self._client.list(STATEFUL_SET, namespace)]
+        sets = [each for each in known if each["metadata"]["uid"] in owners]
         return sum(each["spec"].get("replicas", 1) for each in sets) if sets else len(pods)
 
     async def _tell(self, kind: Kind, found: Manifest, status: Manifest) -> None:

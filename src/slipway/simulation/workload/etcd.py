@@ -67,6 +67,10 @@ class Etcd:
         self.settle()
         return found
 
+    def know(self, peer_url: str) -> None:
+        """A member of a cluster that there was before: it votes, and runs when it is started."""
+        self._new(peer_url)
+
     def stop(self, member_id: int) -> None:
         if member_id in self.members:
             self.members[member_id].running = False

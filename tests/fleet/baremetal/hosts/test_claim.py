@@ -10,8 +10,9 @@ from fleet.baremetal.estate import NS, Estate
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
+from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, choose
+from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, SameHostError, choose
 from slipway.fleet.baremetal.hosts.host import Host, HostOwner
 from slipway.kube.aio import AsyncClient
 from slipway.runtime.objects import Request
@@ -19,6 +20,10 @@ from slipway.runtime.objects import Request
 ME = Claimant(NS, "pool", HostOwner("c", "m", "m"))
 FREE = Host("a", pool="pool", state="Available", ready=True)
 OTHER = HostOwner("c", "x", "x")
+
+
+def life(claimant: Claimant) -> Cycle:
+    return Cycle(machine=claimant.owner.machine)
 
 
 def members(*names: str) -> list[PoolMember]:
@@ -63,10 +68,47 @@ def test_a_host_that_is_ones_own_already_is_chosen_whatever_its_state() -> None:
     assert choose(members("a"), {"a": FREE._replace(owner=ME.owner, state="Allocated", ready=False)}, ME, meant=()) == "a"
 
 
+GROUP = "c/workers"
+SAME = ME._replace(group=GROUP, same=True)
+
+
+def test_a_host_that_a_machine_of_the_same_group_had_comes_first_where_that_is_preferred() -> None:
+    hosts = {"a": FREE, "b": FREE._replace(name="b", group="c/others"), "c": FREE._replace(name="c", group=GROUP)}
+    assert choose(members("a", "b", "c"), hosts, SAME, meant=()) == "c"
+    assert choose(members("a", "b", "c"), hosts, SAME._replace(same=False), meant=()) == "a"
+    assert choose(members("a", "b"), hosts, SAME, meant=()) == "a"
+
+
+def test_a_host_of_the_same_group_that_is_being_given_back_is_waited_for() -> None:
+    leaving = FREE._replace(name="b", group=GROUP, state="Preparing", owner=OTHER)
+    with pytest.raises(SameHostError) as error:
+        choose(members("a", "b"), {"a": FREE, "b": leaving}, SAME, meant={"b"}, leaving={"b"})
+    assert error.value.message == "waiting for b, which a machine of c/workers has, to be given back and cleaned"
+
+
+@pytest.mark.parametrize(
+    ("host", "leaving"),
+    [
+        (FREE._replace(name="b", group="c/others", state="Preparing", owner=OTHER), {"b"}),
+        (FREE._replace(name="b", group=GROUP, state="Unavailable", owner=OTHER), {"b"}),
+        (FREE._replace(name="b", group=GROUP, state="Allocated", owner=OTHER), set()),
+    ],
+    ids=["another group's", "one whose clean failed", "one in use"],
+)
+def test_no_other_host_is_waited_for(host: Host, leaving: set[str]) -> None:
+    assert choose(members("a", "b"), {"a": FREE, "b": host}, SAME, meant=(), leaving=leaving) == "a"
+
+
+def test_a_host_in_the_failure_domain_of_the_machine_comes_first_and_another_one_will_do() -> None:
+    hosts = {"a": FREE._replace(failure_domain="rack-a"), "b": FREE._replace(name="b", failure_domain="rack-b")}
+    assert choose(members("a", "b"), hosts, ME._replace(failure_domain="rack-b"), meant=()) == "b"
+    assert choose(members("a", "b"), hosts, ME._replace(failure_domain="rack-c"), meant=()) == "a"
+
+
 async def _race(racers: list[tuple[Claimant, AsyncClient]], metal: Estate, host: str) -> list[Claimant]:
     """The winners of a race for one host, each racer in a manager of its own."""
     outcomes = await asyncio.gather(
-        *(claim.take(client, metal.cache, host, claimant) for claimant, client in racers), return_exceptions=True
+        *(claim.take(client, metal.cache, host, claimant, life(claimant)) for claimant, client in racers), return_exceptions=True
     )
     assert all(isinstance(each, dict | LostClaimError) for each in outcomes), outcomes
     return [claimant for (claimant, _), each in zip(racers, outcomes, strict=True) if isinstance(each, dict)]
@@ -86,7 +128,7 @@ async def test_of_machines_that_race_for_the_last_host_one_has_it_every_time(met
             (winner,) = await _race(pairs, metal, "rack-1")
             won[winner.owner.baremetal_machine] += 1
             # Only who has a host can give it back, so that this also says whose name is in the inventory.
-            assert await claim.release(metal.client, metal.cache, "rack-1", winner)
+            assert await claim.release(metal.client, metal.cache, "rack-1", winner, life(winner))
     assert won.total() == races
     assert len(won) > 1, "it was no race"
 
@@ -94,10 +136,10 @@ async def test_of_machines_that_race_for_the_last_host_one_has_it_every_time(met
 @pytest.mark.asyncio
 async def test_a_host_is_given_back_by_who_has_it_alone(metal: Estate) -> None:
     await metal.host("rack-1")
-    await claim.take(metal.client, metal.cache, "rack-1", ME)
-    assert not await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", OTHER))
+    await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+    assert not await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", OTHER), life(ME))
     assert (await metal.annotations("rack-1"))["owner-baremetalmachine"] == "m"
-    assert await claim.release(metal.client, metal.cache, "rack-1", ME)
+    assert await claim.release(metal.client, metal.cache, "rack-1", ME, life(ME))
 
 
 @pytest.mark.asyncio
@@ -119,8 +161,8 @@ async def test_a_host_of_somebody_else_is_never_written_to(metal: Estate) -> Non
     await metal.host("rack-1", metadata={"annotations": owner})
     before = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"]
     with pytest.raises(LostClaimError):
-        await claim.take(metal.client, metal.cache, "rack-1", ME)
-    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Available")
+        await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Available", life(ME))
     assert (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"] == before
 
 
@@ -129,4 +171,4 @@ async def test_a_host_that_works_on_a_plan_cannot_be_claimed(metal: Estate) -> N
     await metal.host("rack-1")
     await metal.patch(SECRET, "rack-1", {"data": {"applied-checksum": ""}})
     with pytest.raises(LostClaimError, match="works on a plan"):
-        await claim.take(metal.client, metal.cache, "rack-1", ME)
+        await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
 from slipway.api.elemental import plan
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.hosts import record
 from slipway.fleet.baremetal.hosts.host import HostOwner, annotations_patch, host_of
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.api.elemental.cycles import Cycle
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.baremetal.hosts.host import Host
     from slipway.kube.aio import AsyncClient
@@ -36,10 +40,20 @@ class Claimant(NamedTuple):
     namespace: str
     pool: str
     owner: HostOwner
+    group: str = ""
+    """The control plane or deployment that it is of, as cluster/name."""
+    failure_domain: str = ""
+    """Where its host should be, if there is one that is free."""
+    same: bool = False
+    """Hosts that machines of the same group had come first."""
 
 
 class LostClaimError(OperatorError):
     """The host that was meant cannot be had."""
+
+
+class SameHostError(OperatorError):
+    """A host that a machine of the same group had is being cleaned, and worth waiting for."""
 
 
 def is_of(host: Host, claimant: Claimant) -> bool:
@@ -66,31 +80,48 @@ def why_not(host: Host, claimant: Claimant) -> str:
     return ""
 
 
-def choose(members: Sequence[PoolMember], hosts: Mapping[str, Host], claimant: Claimant, meant: Collection[str]) -> str:
+def choose(
+    members: Sequence[PoolMember], hosts: Mapping[str, Host], claimant: Claimant, meant: Collection[str], leaving: Collection[str] = ()
+) -> str:
     """The first host of the pool, in its order, that is free; a sentence with the reasons of all of them where none is.
 
-    ``meant`` are those that other BaremetalMachines mean and have not claimed yet: they come last, as they may be free again.
+    Before the order counts whose a host was, where the claimant prefers that, and where it is.  ``meant`` are those that other
+    BaremetalMachines mean and have not claimed yet: they come last, as they may be free again.  ``leaving`` are the hosts of machines that
+    are being deleted.
     """
-    refused, later = [], ""
+    refused, free = [], []
     for name in dict.fromkeys(member.name for member in members):
         host = hosts.get(name)
         why = "there is no such MachineInventory" if host is None else why_not(host, claimant)
-        if why:
+        if host is None or why:
             refused.append(f"{name}: {why}")
-        elif name not in meant:
-            return name
         else:
-            later = later or name
-    if later:
-        return later
+            free.append(host)
+    if claimant.same and not any(_is_same(host, claimant) and host.name not in meant for host in free):
+        coming = (names.ALLOCATED, names.PREPARING)
+        awaited = [name for name, host in hosts.items() if name in leaving and _is_same(host, claimant) and host.state in coming]
+        if awaited:
+            raise SameHostError(f"waiting for {awaited[0]}, which a machine of {claimant.group} has, to be given back and cleaned")
+    if free:
+        return min(free, key=lambda host: _rank(host, claimant, meant)).name
     told = "; ".join(refused[:10]) + (f"; and {len(refused) - 10} more" if len(refused) > 10 else "") if refused else "it names no host"
     raise LostClaimError(f"the MachineInventoryPool {claimant.pool} has no host that is free: {told}")
 
 
-async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant) -> Manifest:
+def _is_same(host: Host, claimant: Claimant) -> bool:
+    return bool(claimant.group) and host.group == claimant.group
+
+
+def _rank(host: Host, claimant: Claimant, meant: Collection[str]) -> tuple[bool, bool, bool]:
+    """Lower for a better host; the order of the pool decides between equals."""
+    elsewhere = bool(claimant.failure_domain) and host.failure_domain != claimant.failure_domain
+    return host.name in meant, elsewhere, claimant.same and not _is_same(host, claimant)
+
+
+async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, life: Cycle) -> Manifest:
     """Write the claimant into the inventory, unless somebody else has it; the inventory then.
 
-    Asked of the API server, never of the cache; a conflict is looked at anew.
+    Asked of the API server, never of the cache; a conflict is looked at anew.  ``life`` is what the host's record gets.
     """
     for _ in range(_ATTEMPTS):
         found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
@@ -104,7 +135,8 @@ async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant)
             raise LostClaimError(f"the MachineInventory {name} cannot be claimed: {why}")
         owners = dict(zip(names.OWNER_ANNOTATIONS, claimant.owner, strict=True))
         state = {names.POOL_ANNOTATION: claimant.pool, names.ALLOCATION_STATE_ANNOTATION: names.ALLOCATED}
-        patch = annotations_patch(found["metadata"]["resourceVersion"], {**owners, **state})
+        state |= {names.GROUP_ANNOTATION: claimant.group} if claimant.group else {}
+        patch = annotations_patch(found["metadata"]["resourceVersion"], {**owners, **state, **record.noted(found, life)})
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
         except ConflictError:
@@ -122,28 +154,44 @@ async def _busy(client: AsyncClient, name: str, namespace: str) -> str:
     return "its host works on a plan" if plan.read(secret.get("data")).in_flight else ""
 
 
-async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str) -> bool:
-    """Write the allocation state of a host that is the claimant's; whether it still is."""
-    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state})
+async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str, seen: Cycle) -> bool:
+    """Write the allocation state of a host that is the claimant's; whether it still is.  What was ``seen`` goes with it, never alone."""
+    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state}, seen)
 
 
 async def release(
-    client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str = names.AVAILABLE, extra: Mapping[str, str] | None = None
+    client: AsyncClient,
+    cache: Cache,
+    name: str,
+    claimant: Claimant,
+    seen: Cycle,
+    state: str = names.AVAILABLE,
+    extra: Mapping[str, str] | None = None,
 ) -> bool:
     """Give a host back to its pool; whether it was the claimant's."""
     cleared = dict.fromkeys(names.OWNER_ANNOTATIONS)
-    return await _change(client, cache, name, claimant, {**cleared, names.ALLOCATION_STATE_ANNOTATION: state, **(extra or {})})
+    return await _change(client, cache, name, claimant, {**cleared, names.ALLOCATION_STATE_ANNOTATION: state, **(extra or {})}, seen)
 
 
-async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None]) -> bool:
+async def note(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, seen: Cycle) -> bool:
+    """Write what was seen of the claimant's life, and nothing else; whether the host is still its."""
+    return await _change(client, cache, name, claimant, {}, seen)
+
+
+async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None], seen: Cycle) -> bool:
     for _ in range(_ATTEMPTS):
         found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
         if found is None or not is_of(host_of(found), claimant):
             return False
         annotations = found["metadata"].get("annotations") or {}
-        if all(annotations.get(key) == value for key, value in changes.items()):
+        if changes and all(annotations.get(key) == value for key, value in changes.items()):
             return True
-        patch = annotations_patch(found["metadata"]["resourceVersion"], changes)
+        # Whose the host is stands there: a Machine that is gone by now cannot be asked for its name.
+        machine = annotations.get(names.OWNER_MACHINE_ANNOTATION) or seen.machine
+        written_down = record.noted(found, msgspec.structs.replace(seen, machine=machine))
+        if not changes and not written_down:
+            return True
+        patch = annotations_patch(found["metadata"]["resourceVersion"], {**changes, **written_down})
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
         except ConflictError:

@@ -104,7 +104,7 @@ class BaremetalMachineReconciler:
         cache.add_index(MACHINE_INVENTORY, OWNER_INDEX, owner_key)
         cache.add_index(BAREMETAL_MACHINE, POOL_INDEX, pool_key)
         watches.follow(workload, cache, enqueue)
-        self._allocation = Allocation(client, cache)
+        self._allocation = Allocation(client, cache, options)
         self._nodes = Nodes(client, cache, options, workload)
         self._provisioning = Provisioning(client, cache, options, workload, self._nodes)
         self._removal = Removal(client, cache, options, events)
@@ -261,7 +261,7 @@ class BaremetalMachineReconciler:
 
     async def _plan_failed(self, run: Run) -> None:
         assert run.plan is not None
-        await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.UNAVAILABLE)
+        await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.UNAVAILABLE, run.life())
         run.phase = names.FAILED_PHASE
         message = (
             f"the host could not apply the reprovision plan, after {run.plan.failures} attempts: {run.plan.printed or 'it printed nothing'}"
@@ -286,6 +286,7 @@ class BaremetalMachineReconciler:
             if run.plan is not None and run.plan.owner == run.name and not fields.get("hostname"):
                 fields["hostname"] = (run.member.hostname if run.member is not None else "") or run.host.name
             fields["addresses"] = addresses(run) or None
+            fields["failureDomain"] = run.host.failure_domain or None
         plan = run.plan
         if plan is not None and plan.owner == run.name:
             if fields.get("lastAppliedPlanChecksum") != plan.checksum:

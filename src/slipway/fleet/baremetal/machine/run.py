@@ -8,6 +8,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
+from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.baremetal.hosts.claim import Claimant
 from slipway.fleet.baremetal.hosts.host import HostOwner
 from slipway.fleet.baremetal.machine.decision import Observed
@@ -92,7 +93,26 @@ class Run(contract.Scope):
     @property
     def claimant(self) -> Claimant:
         machine = self.owner.name if self.owner is not None else ""
-        return Claimant(self.namespace, self.pool_name, HostOwner(self.cluster.name, machine, self.name))
+        group = self.owner.group if self.owner is not None else ""
+        return Claimant(
+            self.namespace,
+            self.pool_name,
+            HostOwner(self.cluster.name, machine, self.name),
+            group=f"{self.cluster.name}/{group}" if group else "",
+            failure_domain=self.owner.failure_domain if self.owner is not None else "",
+            same=self._spec.allocation_policy == names.PREFER_SAME,
+        )
+
+    @property
+    def scrub(self) -> bool:
+        """Whether a clean clears what the node leaves on the disks."""
+        return self._spec.clean_policy == names.SCRUB
+
+    def life(self, **moments: datetime | None) -> Cycle:
+        """What the record of the host is to have of this machine."""
+        return Cycle(
+            machine=self.claimant.owner.machine, cluster=self.cluster.name, version=self.owner.version if self.owner else "", **moments
+        )
 
     @property
     def claimed(self) -> Host:
@@ -105,7 +125,7 @@ class Run(contract.Scope):
 
     @property
     def member(self) -> PoolMember | None:
-        members = self.pool.spec.machine_inventories if self.pool is not None else []
+        members = self.pool.members if self.pool is not None else []
         return next((member for member in members if self.host is not None and member.name == self.host.name), None)
 
     @property
