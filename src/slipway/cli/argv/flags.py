@@ -302,6 +302,14 @@ _ALL = (
     # Those of fleet.
     Flag("all-namespaces", "bool", "Look at all namespaces, whichever the kubeconfig's context names", short="A"),
     Flag("context", "string", "Context of the kubeconfig; default: its current one"),
+    Flag("control-plane-only", "bool", "Upgrade the control plane and leave the workers as they are"),
+    Flag(
+        "dns-image-tag", "string", "Tag of CoreDNS that the control plane is to have in the end; default: a pinned one follows the version"
+    ),
+    Flag("etcd-image-tag", "string", "Tag of etcd that the control plane is to have in the end; default: a pinned one follows the version"),
+    Flag("ignore-preflight", "bool", "Go on though prerequisites are not met"),
+    Flag("timeout:upgrade", "duration", "How long to wait for the end; 0 for as long as it takes", default="0s"),
+    Flag("workers-only", "bool", "Upgrade the workers alone, to a version that their control plane has already"),
     Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
     Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),
     Flag(
