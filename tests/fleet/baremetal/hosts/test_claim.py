@@ -10,6 +10,7 @@ from fleet.baremetal.estate import NS, Estate
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
+from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, choose
 from slipway.fleet.baremetal.hosts.host import Host, HostOwner
@@ -19,6 +20,10 @@ from slipway.runtime.objects import Request
 ME = Claimant(NS, "pool", HostOwner("c", "m", "m"))
 FREE = Host("a", pool="pool", state="Available", ready=True)
 OTHER = HostOwner("c", "x", "x")
+
+
+def life(claimant: Claimant) -> Cycle:
+    return Cycle(machine=claimant.owner.machine)
 
 
 def members(*names: str) -> list[PoolMember]:
@@ -66,7 +71,7 @@ def test_a_host_that_is_ones_own_already_is_chosen_whatever_its_state() -> None:
 async def _race(racers: list[tuple[Claimant, AsyncClient]], metal: Estate, host: str) -> list[Claimant]:
     """The winners of a race for one host, each racer in a manager of its own."""
     outcomes = await asyncio.gather(
-        *(claim.take(client, metal.cache, host, claimant) for claimant, client in racers), return_exceptions=True
+        *(claim.take(client, metal.cache, host, claimant, life(claimant)) for claimant, client in racers), return_exceptions=True
     )
     assert all(isinstance(each, dict | LostClaimError) for each in outcomes), outcomes
     return [claimant for (claimant, _), each in zip(racers, outcomes, strict=True) if isinstance(each, dict)]
@@ -86,7 +91,7 @@ async def test_of_machines_that_race_for_the_last_host_one_has_it_every_time(met
             (winner,) = await _race(pairs, metal, "rack-1")
             won[winner.owner.baremetal_machine] += 1
             # Only who has a host can give it back, so that this also says whose name is in the inventory.
-            assert await claim.release(metal.client, metal.cache, "rack-1", winner)
+            assert await claim.release(metal.client, metal.cache, "rack-1", winner, life(winner))
     assert won.total() == races
     assert len(won) > 1, "it was no race"
 
@@ -94,10 +99,10 @@ async def test_of_machines_that_race_for_the_last_host_one_has_it_every_time(met
 @pytest.mark.asyncio
 async def test_a_host_is_given_back_by_who_has_it_alone(metal: Estate) -> None:
     await metal.host("rack-1")
-    await claim.take(metal.client, metal.cache, "rack-1", ME)
-    assert not await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", OTHER))
+    await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+    assert not await claim.release(metal.client, metal.cache, "rack-1", Claimant(NS, "pool", OTHER), life(ME))
     assert (await metal.annotations("rack-1"))["owner-baremetalmachine"] == "m"
-    assert await claim.release(metal.client, metal.cache, "rack-1", ME)
+    assert await claim.release(metal.client, metal.cache, "rack-1", ME, life(ME))
 
 
 @pytest.mark.asyncio
@@ -119,8 +124,8 @@ async def test_a_host_of_somebody_else_is_never_written_to(metal: Estate) -> Non
     await metal.host("rack-1", metadata={"annotations": owner})
     before = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"]
     with pytest.raises(LostClaimError):
-        await claim.take(metal.client, metal.cache, "rack-1", ME)
-    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Available")
+        await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Available", life(ME))
     assert (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["resourceVersion"] == before
 
 
@@ -129,4 +134,4 @@ async def test_a_host_that_works_on_a_plan_cannot_be_claimed(metal: Estate) -> N
     await metal.host("rack-1")
     await metal.patch(SECRET, "rack-1", {"data": {"applied-checksum": ""}})
     with pytest.raises(LostClaimError, match="works on a plan"):
-        await claim.take(metal.client, metal.cache, "rack-1", ME)
+        await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))

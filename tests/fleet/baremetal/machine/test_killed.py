@@ -9,6 +9,7 @@ import pytest
 from fleet.baremetal.estate import NS, Estate
 
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
+from slipway.api.elemental.cycles import KEPT, Cycle, read
 
 pytestmark = [pytest.mark.asyncio]
 
@@ -48,6 +49,11 @@ async def hosts(metal: Estate) -> dict[str, str]:
     return {name: annotations.get("owner-baremetalmachine", "") for name, annotations in found.items()}
 
 
+async def lives(metal: Estate) -> tuple[Cycle, ...]:
+    """What the record of the first host has."""
+    return read((await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"].get("annotations") or {})
+
+
 async def two_hosts(metal: Estate) -> None:
     await metal.cluster()
     for name in ("rack-1", "rack-2"):
@@ -76,6 +82,9 @@ async def test_a_provisioning_that_is_killed_after_any_write_ends_in_one_claim_a
         await metal.reconcile(name)
         assert (await metal.get(SECRET, "rack-1"))["metadata"]["resourceVersion"] == version, "a second plan"
         await gone(metal, name)
+        life = (await lives(metal))[-1]
+        assert [each.machine for each in await lives(metal)] == [f"m{number}" for number in range(max(1, at - KEPT + 1), at + 1)]
+        assert None not in (life.claimed, life.planned, life.released), f"killed after write {at}"
         if not cut:
             break
     assert at > 6, "finalizer, intent, claim, data, state and plan are writes of their own"
@@ -109,6 +118,8 @@ async def test_a_removal_that_is_killed_after_any_write_ends_in_one_clean_host(m
         await metal.reconcile(name, times=2)
         assert await metal.find(BAREMETAL_MACHINE, name) is None
         assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+        life = (await lives(metal))[-1]
+        assert None not in (life.joined, life.running, life.drained, life.cleaned, life.released), f"killed after write {at}"
         await metal.joins("rack-1", boot_id=f"boot-{at}", ready=False)
         if not cut:
             break

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
 from slipway.api.elemental import plan
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.hosts import record
 from slipway.fleet.baremetal.hosts.host import HostOwner, annotations_patch, host_of
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.api.elemental.cycles import Cycle
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.baremetal.hosts.host import Host
     from slipway.kube.aio import AsyncClient
@@ -87,10 +91,10 @@ def choose(members: Sequence[PoolMember], hosts: Mapping[str, Host], claimant: C
     raise LostClaimError(f"the MachineInventoryPool {claimant.pool} has no host that is free: {told}")
 
 
-async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant) -> Manifest:
+async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, life: Cycle) -> Manifest:
     """Write the claimant into the inventory, unless somebody else has it; the inventory then.
 
-    Asked of the API server, never of the cache; a conflict is looked at anew.
+    Asked of the API server, never of the cache; a conflict is looked at anew.  ``life`` is what the host's record gets.
     """
     for _ in range(_ATTEMPTS):
         found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
@@ -104,7 +108,7 @@ async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant)
             raise LostClaimError(f"the MachineInventory {name} cannot be claimed: {why}")
         owners = dict(zip(names.OWNER_ANNOTATIONS, claimant.owner, strict=True))
         state = {names.POOL_ANNOTATION: claimant.pool, names.ALLOCATION_STATE_ANNOTATION: names.ALLOCATED}
-        patch = annotations_patch(found["metadata"]["resourceVersion"], {**owners, **state})
+        patch = annotations_patch(found["metadata"]["resourceVersion"], {**owners, **state, **record.noted(found, life)})
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
         except ConflictError:
@@ -122,28 +126,44 @@ async def _busy(client: AsyncClient, name: str, namespace: str) -> str:
     return "its host works on a plan" if plan.read(secret.get("data")).in_flight else ""
 
 
-async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str) -> bool:
-    """Write the allocation state of a host that is the claimant's; whether it still is."""
-    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state})
+async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str, seen: Cycle) -> bool:
+    """Write the allocation state of a host that is the claimant's; whether it still is.  What was ``seen`` goes with it, never alone."""
+    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state}, seen)
 
 
 async def release(
-    client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str = names.AVAILABLE, extra: Mapping[str, str] | None = None
+    client: AsyncClient,
+    cache: Cache,
+    name: str,
+    claimant: Claimant,
+    seen: Cycle,
+    state: str = names.AVAILABLE,
+    extra: Mapping[str, str] | None = None,
 ) -> bool:
     """Give a host back to its pool; whether it was the claimant's."""
     cleared = dict.fromkeys(names.OWNER_ANNOTATIONS)
-    return await _change(client, cache, name, claimant, {**cleared, names.ALLOCATION_STATE_ANNOTATION: state, **(extra or {})})
+    return await _change(client, cache, name, claimant, {**cleared, names.ALLOCATION_STATE_ANNOTATION: state, **(extra or {})}, seen)
 
 
-async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None]) -> bool:
+async def note(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, seen: Cycle) -> bool:
+    """Write what was seen of the claimant's life, and nothing else; whether the host is still its."""
+    return await _change(client, cache, name, claimant, {}, seen)
+
+
+async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None], seen: Cycle) -> bool:
     for _ in range(_ATTEMPTS):
         found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
         if found is None or not is_of(host_of(found), claimant):
             return False
         annotations = found["metadata"].get("annotations") or {}
-        if all(annotations.get(key) == value for key, value in changes.items()):
+        if changes and all(annotations.get(key) == value for key, value in changes.items()):
             return True
-        patch = annotations_patch(found["metadata"]["resourceVersion"], changes)
+        # Whose the host is stands there: a Machine that is gone by now cannot be asked for its name.
+        machine = annotations.get(names.OWNER_MACHINE_ANNOTATION) or seen.machine
+        written_down = record.noted(found, msgspec.structs.replace(seen, machine=machine))
+        if not changes and not written_down:
+            return True
+        patch = annotations_patch(found["metadata"]["resourceVersion"], {**changes, **written_down})
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
         except ConflictError:

@@ -15,7 +15,7 @@ from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.elemental import names as elemental
-from slipway.fleet.baremetal.hosts import pool
+from slipway.fleet.baremetal.hosts import pool, record
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
 from slipway.fleet.baremetal.hosts.pool import OtherPool, member_names
 from slipway.fleet.baremetal.plans import plan, planfacts
@@ -215,7 +215,7 @@ class MachineInventoryPoolReconciler:
             if not host.quarantined_by or host.owner is not None:
                 continue
             changes = {QUARANTINE_ANNOTATION: None, names.ALLOCATION_STATE_ANNOTATION: names.AVAILABLE}
-            if await self._is_clean(namespace, name, host) and await self._annotate(namespace, name, host, changes):
+            if await self._is_clean(namespace, name, host) and await self._annotate(namespace, name, host, changes, cleaned=self._clock()):
                 freed[name] = host._replace(quarantined_by="", state=names.AVAILABLE)
             else:
                 remaining = True
@@ -252,7 +252,9 @@ class MachineInventoryPoolReconciler:
             with suppress(ConflictError, NotFoundError):
                 await self._client.patch(SECRET, name, namespace, patch, type=PatchType.MERGE)
 
-    async def _annotate(self, namespace: str, name: str, host: Host, changes: dict[str, str | None]) -> bool:
+    async def _annotate(
+        self, namespace: str, name: str, host: Host, changes: dict[str, str | None], *, cleaned: datetime | None = None
+    ) -> bool:
         """Write annotations where the host is still as it was decided for; whether that was so."""
         known = await self._client.find(MACHINE_INVENTORY, name, namespace)
         if known is None:
@@ -261,7 +263,8 @@ class MachineInventoryPoolReconciler:
         seen = (annotations.get(names.POOL_ANNOTATION, ""), annotations.get(names.ALLOCATION_STATE_ANNOTATION, ""))
         if seen != (host.pool, host.state) or any(annotations.get(owner) for owner in names.OWNER_ANNOTATIONS) != (host.owner is not None):
             return False
-        patch = annotations_patch(known["metadata"]["resourceVersion"], changes)
+        noted = record.noted_cleaned(known, cleaned) if cleaned is not None else {}
+        patch = annotations_patch(known["metadata"]["resourceVersion"], {**changes, **noted})
         try:
             written = await self._client.patch(MACHINE_INVENTORY, name, namespace, patch, type=PatchType.MERGE)
         except (ConflictError, NotFoundError):

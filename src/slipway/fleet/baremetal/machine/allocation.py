@@ -77,7 +77,7 @@ class Allocation:
                 run.mean(name)
                 await run.save()
             try:
-                run.host = host_of(await claim.take(self._client, self._cache, name, run.claimant))
+                run.host = host_of(await claim.take(self._client, self._cache, name, run.claimant, run.life(claimed=run.now)))
                 return
             except LostClaimError:
                 # What the API server says of it is newer than what the cache does.

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import NODE
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, NODE
 from slipway.api.cluster.names import NODE_MACHINE_ANNOTATION
+from slipway.api.elemental import cycles
 from slipway.api.machinery.duration import Duration
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.hosts import claim
+from slipway.fleet.baremetal.hosts import claim, record
 from slipway.fleet.baremetal.machine.decision import Joined, NodeFacts, joined, made_by_plan
 from slipway.fleet.baremetal.plans.networkconfig import own_addresses
 from slipway.fleet.baremetal.plans.plan import same_version
@@ -116,13 +117,29 @@ class Nodes:
                 self._deadline(run, "")
 
     async def _joined(self, run: Run, node: NodeFacts) -> None:
-        if run.claimed.state != names.ALLOCATED:
-            await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.ALLOCATED)
+        await self._note(run, node)
         run.phase = names.RUNNING_PHASE
         run.tell(names.NODE_JOINED_CONDITION, TRUE, names.NODE_JOINED_REASON, f"Node {node.name}, {node.version}")
         fields = run.status.fields
         fields["ready"] = True
         fields["initialization"] = {**(fields.get("initialization") or {}), "provisioned": True}
+
+    async def _note(self, run: Run, node: NodeFacts) -> None:
+        """Mark the host as one that is a Node; what its record gets goes with that, and is a write of its own where it is Ready later."""
+        host, running = run.claimed, run.now if node.ready else None
+        if host.state != names.ALLOCATED:
+            fields = run.status.fields
+            life = run.life(
+                planned=conditions.moment(fields.get("planWrittenTime")),
+                applied=conditions.moment(fields.get("planAppliedTime")),
+                joined=run.now,
+                running=running,
+            )
+            await claim.set_state(self._client, self._cache, host.name, run.claimant, names.ALLOCATED, life)
+        elif running is not None:
+            inventory = await self._cache.get(MACHINE_INVENTORY, host.name, run.namespace)
+            if inventory is not None and record.is_unfinished(cycles.read(inventory.metadata.annotations), run.claimant.owner.machine):
+                await claim.note(self._client, self._cache, host.name, run.claimant, run.life(running=running))
 
     def _deadline(self, run: Run, why: str) -> None:
         applied = conditions.moment(run.status.fields.get("planAppliedTime"))

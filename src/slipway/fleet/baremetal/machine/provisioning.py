@@ -96,7 +96,8 @@ class Provisioning:
         if boot_before is None:
             return
         await self._keep(data)
-        if not await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.REPROVISIONING):
+        life = run.life(planned=run.now)
+        if not await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.REPROVISIONING, life):
             # Somebody took the host from us; the next look says so.
             run.look_again(_SOON)
             return

@@ -261,7 +261,7 @@ class BaremetalMachineReconciler:
 
     async def _plan_failed(self, run: Run) -> None:
         assert run.plan is not None
-        await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.UNAVAILABLE)
+        await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, names.UNAVAILABLE, run.life())
         run.phase = names.FAILED_PHASE
         message = (
             f"the host could not apply the reprovision plan, after {run.plan.failures} attempts: {run.plan.printed or 'it printed nothing'}"

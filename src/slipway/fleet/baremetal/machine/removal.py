@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import MACHINE_INVENTORY
+from slipway.api.cluster.kinds import MACHINE, MACHINE_INVENTORY
 from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, host_of
 from slipway.fleet.baremetal.machine.decision import Step
 from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION, RETRY_ANNOTATION
 from slipway.fleet.baremetal.plans import planfacts
 from slipway.fleet.baremetal.plans.plan import clean
+from slipway.fleet.contract import conditions
 from slipway.fleet.contract.conditions import FALSE
 from slipway.runtime import finalizers
 from slipway.runtime.objects import timestamp
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from slipway.api.elemental.cycles import Cycle
     from slipway.fleet.baremetal.machine.run import Run
     from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.kube.aio import AsyncClient
@@ -46,7 +50,9 @@ class Removal:
             case Step.CLEAN_FAILED:
                 await self._failed(run)
             case Step.RELEASE:
-                await claim.release(self._client, self._cache, run.claimed.name, run.claimant)
+                clean = run.plan is not None and (run.plan.type, run.plan.owner) == (names.PLAN_CLEAN, run.name)
+                life = self._life(run, cleaned=run.now if clean else None, released=run.now)
+                await claim.release(self._client, self._cache, run.claimed.name, run.claimant, life)
                 self._events.event(
                     run.manifest, "Normal", "HostReleased", f"The host {run.claimed.name} is back in the pool {run.pool_name}"
                 )
@@ -112,7 +118,8 @@ class Removal:
         if run.secret is not None and not has_it and not await self._clean(run):
             return
         extra = {QUARANTINE_ANNOTATION: run.name}
-        await claim.release(self._client, self._cache, run.claimed.name, run.claimant, names.UNAVAILABLE, extra)
+        life = self._life(run, released=run.now)
+        await claim.release(self._client, self._cache, run.claimed.name, run.claimant, life, names.UNAVAILABLE, extra)
         self._events.event(
             run.manifest,
             "Warning",
@@ -133,4 +140,13 @@ class Removal:
         finalizers.remove(run.manifest, names.BAREMETAL_MACHINE_FINALIZER)
 
     async def _state(self, run: Run, state: str) -> bool:
-        return await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state)
+        return await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state, self._life(run))
+
+    def _life(self, run: Run, **moments: datetime | None) -> Cycle:
+        """What is known of the life that ends: when its Machine was deleted, and when that had drained the Node and let go of the host."""
+        machine = self._cache.informer(MACHINE).store.get(run.owner.name, run.namespace) if run.owner is not None else None
+        deleted = machine.metadata.deletion_timestamp if machine is not None else None
+        ours = run.plan is not None and (run.plan.type, run.plan.owner) == (names.PLAN_REPROVISION, run.name)
+        applied = run.status.fields.get("planAppliedTime") if ours else None
+        drained = conditions.moment(run.manifest["metadata"].get("deletionTimestamp"))
+        return run.life(applied=conditions.moment(applied), draining=conditions.moment(deleted), drained=drained, **moments)

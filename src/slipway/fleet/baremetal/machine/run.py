@@ -8,6 +8,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
+from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.baremetal.hosts.claim import Claimant
 from slipway.fleet.baremetal.hosts.host import HostOwner
 from slipway.fleet.baremetal.machine.decision import Observed
@@ -93,6 +94,12 @@ class Run(contract.Scope):
     def claimant(self) -> Claimant:
         machine = self.owner.name if self.owner is not None else ""
         return Claimant(self.namespace, self.pool_name, HostOwner(self.cluster.name, machine, self.name))
+
+    def life(self, **moments: datetime | None) -> Cycle:
+        """What the record of the host is to have of this machine."""
+        return Cycle(
+            machine=self.claimant.owner.machine, cluster=self.cluster.name, version=self.owner.version if self.owner else "", **moments
+        )
 
     @property
     def claimed(self) -> Host:
