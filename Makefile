@@ -88,7 +88,8 @@ bench-bootstrap: install-dev
 	$(DEV)/python tests/bench/bootstrap.py $(ARGS)
 
 # A rollout of 1,000 workers, by upstream's core manager and by ours, with machines that are not there: needs root, and Go while the
-# cache has no manager.  `make bench-machines ARGS="--part rest"` measures 100 clusters at rest, `--part growth` 100 to 5,000 workers.
+# cache has no manager.  `make bench-machines ARGS="--part rest"` measures 100 clusters at rest, `--part growth` 100 to 5,000 workers,
+# of which a thousand are replaced.
 bench-machines: install-dev
 	$(DEV)/python tests/bench/machines.py $(ARGS)
 

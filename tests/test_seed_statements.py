@@ -17,7 +17,9 @@ _METAL, _SIM, _E2E = "fleet/baremetal", "simulation", "e2e/test_baremetal.py"
 _LIFE = f"{_SIM}/test_life.py::test_a_cluster_is_made_and_upgraded_by_replacing_every_node_with_no_spare_host"
 _TROUBLES = f"{_SIM}/test_troubles.py"
 _FAULTS = f"{_SIM}/test_faults.py::test_a_control_plane_goes_from_minor_to_minor_through_faults_and_its_workers_follow_in_one_step"
-_FIVE = f"{_E2E}::test_a_cluster_of_five_is_upgraded_with_no_spare_host_and_with_some"
+_UPGRADES = "e2e/test_baremetal_upgrades.py"
+_FIVE = f"{_UPGRADES}::test_a_cluster_of_five_is_upgraded_with_no_spare_host_and_with_some"
+_TWO = f"{_UPGRADES}::test_workers_follow_over_two_minor_versions_at_once_however_often_the_manager_is_killed"
 _REASONS = f"{_METAL}/test_reasons.py::test_the_rows_of"
 _PREFLIGHT = f"{_METAL}/rollouts/test_preflight.py"
 _GUARDS = f"{_METAL}/rollouts/test_guards.py"
@@ -182,6 +184,7 @@ STATEMENTS: dict[int, Statement] = {
             _LIFE,
             _GUIDE,
             f"{_TROUBLES}::test_workers_move_to_another_pool_by_a_new_template_and_two_at_once_where_two_may_be_missing",
+            f"{_E2E}::test_workers_move_to_another_pool_by_a_new_template",
         ),
     ),
     31: Statement(
@@ -225,6 +228,7 @@ STATEMENTS: dict[int, Statement] = {
         (
             f"{_WORKERS}::test_another_bootstrap_template_is_a_rollout_of_its_own",
             f"{_TROUBLES}::test_a_new_bootstrap_template_replaces_the_workers_at_the_same_version",
+            f"{_E2E}::test_a_new_bootstrap_template_replaces_the_workers",
             _GUIDE,
         ),
     ),
@@ -245,6 +249,7 @@ STATEMENTS: dict[int, Statement] = {
             f"{_GUARDS}::test_workers_may_be_three_minor_versions_behind",
             f"{_WORKERS}::test_workers_follow_their_control_plane_over_two_minor_versions_in_one_step",
             _FAULTS,
+            _TWO,
         ),
     ),
     41: Statement(

@@ -108,6 +108,10 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 5000), help="the numbers of workers of the growth")
+    parser.add_argument(
+        "--replaced", type=int, default=1000, help="about how many of many workers the growth replaces, in whole deployments"
+    )
     parser.add_argument("--only", choices=("ours", "upstream"))
     options = parser.parse_args()
     sides = ("upstream", "ours") if options.only is None else (options.only,)
@@ -118,17 +122,18 @@ def main() -> None:
                 found[who].append(_round(who, options.workers, options.deployments, number))
         _report(options.workers, found)
     elif options.part == "growth":
-        for workers in (100, 1000, 5000):
-            figures = _round("ours", workers, options.deployments, 0)
-            print(f"{workers} workers: {figures.cpu:.1f} ms of CPU a replaced machine")
+        for workers in options.sizes:
+            figures = _round("ours", workers, options.deployments, 0, options.replaced)
+            print(f"{workers} workers: {figures.cpu:.1f} ms of CPU a replaced machine, {figures.requests:.1f} requests")
     else:
         for who in sides:
             seconds = _run(who, lambda management, side: _at_rest(management, side, options.clusters, options.minutes))
             print(f"{who}: {options.clusters} clusters at rest for {options.minutes:g} minutes: {seconds:.2f} s of CPU")
 
 
-def _round(who: str, workers: int, deployments: int, number: int) -> Figures:
-    figures: Figures = _run(who, lambda management, side: _rollout(management, side, workers, deployments))
+def _round(who: str, workers: int, deployments: int, number: int, replaced: int | None = None) -> Figures:
+    rolled = deployments if replaced is None else min(deployments, max(1, replaced * deployments // workers))
+    figures: Figures = _run(who, lambda management, side: _rollout(management, side, workers, deployments, rolled))
     shown = f"{figures.cpu:.1f} ms, {figures.requests:.1f} requests, {figures.wall:.1f} s, {figures.memory:.0f} MB"
     print(f"round {number + 1}: {who}: {workers} workers: {shown}", file=sys.stderr)
     return figures
@@ -174,8 +179,8 @@ async def _infrastructure(management: Plane) -> AsyncIterator[None]:
         await asyncio.wait_for(task, 120)
 
 
-async def _rollout(management: Plane, side: Side, workers: int, deployments: int) -> Figures:
-    """Make the workers, and replace them all."""
+async def _rollout(management: Plane, side: Side, workers: int, deployments: int, rolled: int) -> Figures:
+    """Make the workers, and replace those of the first deployments."""
     async with AsyncClient(connection_of(management.kubeconfig)) as client:
         await _cluster(client, management, NAME)
         each = workers // deployments
@@ -183,12 +188,12 @@ async def _rollout(management: Plane, side: Side, workers: int, deployments: int
             await _deployment(client, NAME, f"{NAME}-{number}", each)
         await _until(client, side, deployments, each, FIRST, "made")
         cpu, requests, began = side.cpu(), side.requests(), time.monotonic()
-        for number in range(deployments):
+        for number in range(rolled):
             body = {"spec": {"template": {"spec": {"version": SECOND}}}}
             await client.patch(MACHINE_DEPLOYMENT, f"{NAME}-{number}", NAMESPACE, body, type=PatchType.MERGE)
-        await _until(client, side, deployments, each, SECOND, "replaced")
-        wall = time.monotonic() - began
-        return Figures((side.cpu() - cpu) * 1000 / workers, (side.requests() - requests) / workers, wall, side.memory())
+        await _until(client, side, rolled, each, SECOND, "replaced")
+        wall, replaced = time.monotonic() - began, each * rolled
+        return Figures((side.cpu() - cpu) * 1000 / replaced, (side.requests() - requests) / replaced, wall, side.memory())
 
 
 async def _at_rest(management: Plane, side: Side, clusters: int, minutes: float) -> float:
@@ -214,9 +219,11 @@ async def _at_rest(management: Plane, side: Side, clusters: int, minutes: float)
 
 
 async def _until(client: AsyncClient, side: Side, deployments: int, replicas: int, version: str, said: str) -> None:
+    """The first of the deployments have that many machines, all at the version."""
+    wanted = {f"{NAME}-{number}" for number in range(deployments)}
     deadline = time.monotonic() + 3600
     while True:
-        found = await client.list(MACHINE_DEPLOYMENT, NAMESPACE)
+        found = [one for one in await client.list(MACHINE_DEPLOYMENT, NAMESPACE) if one["metadata"]["name"] in wanted]
         if len(found) == deployments and all(_is_at(one, replicas, version) for one in found):
             return
         side.check()

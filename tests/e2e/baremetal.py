@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import ssl
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,10 +39,12 @@ class Shape(msgspec.Struct, frozen=True):
     workers: int
     control_plane_hosts: int
     worker_hosts: int
+    other_hosts: int = 0
+    """Registered, and in neither pool."""
 
     @property
     def hosts(self) -> int:
-        return self.control_plane_hosts + self.worker_hosts
+        return self.control_plane_hosts + self.worker_hosts + self.other_hosts
 
 
 class Baremetal:
@@ -92,16 +96,27 @@ class Baremetal:
         self.plane.start_slipway(*self._flags).await_health()
         self.plane.kubectl("create", "namespace", NAMESPACE)
 
-    def restart_manager(self) -> None:
-        """What an upgrade of the manager in the middle of a rollout is: the old one is killed, and another one goes on."""
-        self.plane.running[-1].kill()
-        self.plane.start_slipway(*self._flags, name=f"slipway-{len(self.plane.running)}").await_health()
+    def kill_manager(self, times: int, seed: int) -> None:
+        """Each is gone at a moment of its life that nobody chose, some before they have begun to work; the next one starts at once."""
+        chance, pause = random.Random(seed), threading.Event()
+        for _ in range(times):
+            pause.wait(chance.uniform(1, 9))
+            self.plane.running.pop().kill()
+            self.plane.start_slipway(*self._flags)
+        self.plane.running[-1].await_health()
 
     def add_to_catalog(self, version: str) -> None:
         """Option B of the guide, literally."""
         value = f"{self.registry}/{manifests.REPOSITORY}:{manifests.tag(version)}"
         patch = f'[{{"op":"add","path":"/data/{version}","value":"{value}"}}]'
         self.kubectl("patch", "configmap", "elemental-image-catalog", "--type=json", f"-p={patch}")
+
+    def preflight(self, version: str) -> tuple[int, dict[str, Manifest]]:
+        """The exit code of ``slipway fleet preflight``, and its rows by what each is about."""
+        words = ("fleet", "preflight", NAME, f"--namespace={NAMESPACE}", f"--to={version}", f"--kubeconfig={self.plane.kubeconfig}")
+        done = subprocess.run([sys.executable, "-m", "slipway", *words, "-o", "json"], capture_output=True, text=True, check=False)
+        assert done.stdout, done.stderr
+        return done.returncode, {row["check"]: row for row in json.loads(done.stdout)["checks"]}
 
     def register_hosts(self, image: str) -> None:
         """New hosts that find their registration at their first boot and need nobody after that."""
@@ -146,7 +161,13 @@ class Baremetal:
 
     def wait_for_cluster(self, control_plane: str, workers: str, patience: float = 1800) -> None:
         """Until every machine is a Node of its version, and the pools are at rest."""
-        self.plane.until(f"a cluster at {control_plane} and {workers}", lambda: not self.unsettled(control_plane, workers), patience)
+
+        def is_settled() -> bool:
+            # What ends last is looked at first: each look is a program that runs, on a machine that has other things to do.
+            phases = [machine.get("status", {}).get("phase") for machine in self.items("baremetalmachines.infrastructure.cluster.x-k8s.io")]
+            return set(phases) == {"Running"} and not self.unsettled(control_plane, workers)
+
+        self.plane.until(f"a cluster at {control_plane} and {workers}", is_settled, patience)
 
     def unsettled(self, control_plane: str, workers: str) -> list[str]:
         """What the guide's section on verification would find wrong, line by line."""
@@ -204,7 +225,17 @@ class Baremetal:
 
     def upgrade_workers(self, version: str) -> None:
         """The guide's command, literally."""
-        patch = f'{{"spec":{{"template":{{"spec":{{"version":"{version}"}}}}}}}}'
+        self._patch_workers(f'{{"spec":{{"template":{{"spec":{{"version":"{version}"}}}}}}}}')
+
+    def move_workers(self, template: str) -> None:
+        """The guide's command for another pool, literally."""
+        self._patch_workers(f'{{"spec":{{"template":{{"spec":{{"infrastructureRef":{{"name":"{template}"}}}}}}}}}}')
+
+    def bootstrap_workers(self, template: str) -> None:
+        """The guide's command for another bootstrap template, literally."""
+        self._patch_workers(f'{{"spec":{{"template":{{"spec":{{"bootstrap":{{"configRef":{{"name":"{template}"}}}}}}}}}}}}')
+
+    def _patch_workers(self, patch: str) -> None:
         self.kubectl("patch", "machinedeployment", f"{NAME}-workers", "--type=merge", f"-p={patch}")
 
     # What there is to see.
@@ -251,6 +282,26 @@ class Baremetal:
         """The host of every BaremetalMachine."""
         found = self.items("baremetalmachines.infrastructure.cluster.x-k8s.io")
         return {each["metadata"]["name"]: self.hosts[each["status"]["machineInventoryRef"]["name"]] for each in found}
+
+    def workers(self) -> dict[str, str]:
+        """Those of the workers."""
+        return {name: host for name, host in self.in_use().items() if "workers" in name}
+
+    def control_planes(self) -> dict[str, str]:
+        return {name: host for name, host in self.in_use().items() if "workers" not in name}
+
+    def made_workers(self) -> set[str]:
+        """Every worker that there ever was, by what is told of its making."""
+        told = [event for event in self.items("events") if event["reason"] == "SuccessfulCreate"]
+        return {event["message"] for event in told if event["involvedObject"]["kind"] == "MachineSet"}
+
+    def worker_version(self) -> str:
+        return str(self.object("machinedeployment", f"{NAME}-workers")["spec"]["template"]["spec"]["version"])
+
+    def node(self, host: str) -> Manifest:
+        """The Node that a host is."""
+        inventory = next(name for name, found in self.hosts.items() if found == host)
+        return next(node for node in self.nodes() or () if node["spec"].get("providerID") == f"baremetal:///{inventory}")
 
     def holders(self) -> list[str]:
         """The hosts that have the virtual address on their link."""

@@ -101,13 +101,6 @@ def control_plane(name: str, version: str, replicas: int) -> list[Manifest]:
 
 
 def workers(name: str, version: str, replicas: int) -> list[Manifest]:
-    config = {
-        "joinConfiguration": {
-            "nodeRegistration": node_registration("worker"),
-            "patches": {"directory": "/etc/kubernetes/patches"},
-        },
-        "files": files(),
-    }
     labels = {f"{CLUSTER_API}/cluster-name": name, f"{CLUSTER_API}/deployment-name": f"{name}-workers"}
     machine = {
         "clusterName": name,
@@ -124,20 +117,32 @@ def workers(name: str, version: str, replicas: int) -> list[Manifest]:
     }
     return [
         template(f"{name}-workers", f"{name}-worker-pool"),
-        {
-            "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
-            "kind": "KubeadmConfigTemplate",
-            "metadata": named(f"{name}-workers"),
-            "spec": {"template": {"spec": config}},
-        },
+        bootstrap_template(f"{name}-workers"),
         {"apiVersion": f"{CLUSTER_API}/v1beta1", "kind": "MachineDeployment", "metadata": named(f"{name}-workers"), "spec": spec},
     ]
 
 
-def node_registration(role: str) -> Manifest:
+def bootstrap_template(name: str, labels: str = "") -> Manifest:
+    """``labels`` are further ones of the Nodes: ``example.test/rack=8``."""
+    config = {
+        "joinConfiguration": {
+            "nodeRegistration": node_registration("worker", labels),
+            "patches": {"directory": "/etc/kubernetes/patches"},
+        },
+        "files": files(),
+    }
+    return {
+        "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+        "kind": "KubeadmConfigTemplate",
+        "metadata": named(name),
+        "spec": {"template": {"spec": config}},
+    }
+
+
+def node_registration(role: str, labels: str = "") -> Manifest:
     return {
         "ignorePreflightErrors": IGNORED,
-        "kubeletExtraArgs": {"node-labels": f"example.test/role={role}"},
+        "kubeletExtraArgs": {"node-labels": ",".join(filter(None, (f"example.test/role={role}", labels)))},
         # A lab has no registry for container images, and until a rollout has ended kubeadm's configuration names the old CoreDNS.
         "imagePullPolicy": "Never",
     }

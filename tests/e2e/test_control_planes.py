@@ -19,13 +19,15 @@ from e2e import capiclusters
 from e2e.balancer import Balancer, balancer
 from e2e.labcli import LabCommands
 from e2e.nodes import real_hosts
-from e2e.upstream import LabProvider, Plane, plane
+from e2e.upstream import LabProvider, Plane, Running, plane
 
 pytestmark = real_hosts
 Manifest = dict[str, Any]
 OLD, NEW = "v1.34.10", "v1.35.4"
 NAME = "brig"
 FINALIZER = "labmachine.infrastructure.cluster.x-k8s.io"
+# Long enough for each of upstream's controllers to look at everything.
+HANDED_BACK_FOR = 45.0
 UPSTREAM = ("core", "control-plane", "bootstrap")
 _ETCD = "/etc/kubernetes/pki/etcd"
 _ETCD_CREDENTIALS = f"--endpoints=https://127.0.0.1:2379 --cacert={_ETCD}/ca.crt --cert={_ETCD}/server.crt --key={_ETCD}/server.key"
@@ -101,6 +103,20 @@ class Fleet:
     def upgrade(self) -> None:
         body = json.dumps({"spec": {"version": NEW}})
         self.plane.kubectl("patch", "kubeadmcontrolplane", f"{NAME}-cp", "--type=merge", "-p", body)
+
+    def roll_workers(self, replicas: int) -> None:
+        body = json.dumps({"spec": {"replicas": replicas, "template": {"spec": {"version": NEW}}}})
+        self.plane.kubectl("patch", "machinedeployment", f"{NAME}-md", "--type=merge", "-p", body)
+
+    def workers_are_at(self, version: str, replicas: int) -> bool:
+        status = self.plane.get("machinedeployment", f"{NAME}-md").get("status") or {}
+        counters = [status.get(key) for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")]
+        return counters == [replicas] * 4 and [each["version"] for each in status.get("versions") or ()] == [version]
+
+    def handed_back(self, seconds: float) -> None:
+        """Work as the infrastructure while whoever manages now looks at everything."""
+        deadline = time.monotonic() + seconds
+        self.until("it has been looked at", lambda: time.monotonic() > deadline, seconds + 60)
 
     def machines(self) -> dict[str, str]:
         """The versions of the control-plane Machines, by name."""
@@ -193,11 +209,10 @@ def test_a_control_plane_of_three_is_made_and_rolled_by_ours_alone(tmp_path: Pat
         assert watchman.longest < 10
 
 
-def test_a_control_plane_of_upstreams_is_taken_over_in_the_middle_of_its_rollout(tmp_path: Path) -> None:
+def test_a_cluster_of_upstreams_is_taken_over_in_the_middle_of_its_rollout_scaled_and_handed_back(tmp_path: Path) -> None:
+    """No machine is replaced but those that have to be, and upstream finds nothing to do afterwards."""
     with fleet(tmp_path, "take") as made:
-        theirs = [made.plane.start_upstream(name) for name in UPSTREAM]
-        for running in theirs:
-            running.await_health()
+        theirs = _upstream(made.plane)
         made.make(3)
         made.until("three control planes are there", lambda: made.is_at(OLD, 3))
         made.upgrade()
@@ -205,8 +220,26 @@ def test_a_control_plane_of_upstreams_is_taken_over_in_the_middle_of_its_rollout
         before = made.machines()
         for running in theirs:
             running.stop()
-        made.plane.start_slipway("--controllers=all", "--webhook-port=0").await_health()
+        ours = made.plane.start_slipway("--controllers=all", "--webhook-port=0")
+        ours.await_health()
         made.until("all are at the new version", lambda: made.is_at(NEW, 3), 1500)
         kept = {name for name, version in before.items() if version == NEW}
         assert kept <= made.machines().keys()
         made.check(NEW, 3)
+        made.roll_workers(2)
+        made.until("two workers are at the new version", lambda: made.workers_are_at(NEW, 2), 900)
+        machines = {machine["metadata"]["name"] for machine in made.plane.items("machines")}
+        assert ours.stop() == 0
+        _upstream(made.plane)
+        made.handed_back(HANDED_BACK_FOR)
+        assert {machine["metadata"]["name"] for machine in made.plane.items("machines")} == machines
+        assert made.is_at(NEW, 3)
+        assert made.workers_are_at(NEW, 2)
+        made.check(NEW, 3)
+
+
+def _upstream(management: Plane) -> list[Running]:
+    started = [management.start_upstream(name) for name in UPSTREAM]
+    for running in started:
+        running.await_health()
+    return started

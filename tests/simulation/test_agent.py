@@ -108,6 +108,17 @@ async def test_a_power_cut_anywhere_in_a_clean_ends_in_a_host_that_does_not_come
     assert {program: host.machine.containers for program, host in hosts.items() if host.machine.containers} == {}
 
 
+async def test_a_clean_that_scrubs_empties_the_folders_of_kubernetes_and_keeps_the_rest(estate: Estate) -> None:
+    (host,) = await estate.hosts(1)
+    tree = host.machine.tree
+    for folder in (*CLEARED, "/var/lib/data"):
+        tree.make_dirs(folder)
+        tree.write(f"{folder}/sentinel", b"x")
+    await estate.give_plan(host, provider.clean("release", scrub=True), "clean")
+    await applied(estate, host)
+    assert [folder for folder in (*CLEARED, "/var/lib/data") if tree.exists(f"{folder}/sentinel")] == ["/var/lib/data"]
+
+
 async def _cut(estate: Estate, host: Life, program: str, plan: plans.Plan, kind: str) -> None:
     """Give a plan, cut the power where it starts a program, switch the host on again, and wait for the plan's end."""
     host.machine.faults.power_cut_at = program

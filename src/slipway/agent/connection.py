@@ -59,6 +59,16 @@ def save(machine: Machine, kubeconfig: dict[str, Any], namespace: str, name: str
     machine.keep(paths.CONNECTION, msgspec.json.encode(written))
 
 
+def renew(machine: Machine, token: str) -> None:
+    """Put another token into the file, in the place of the one that is there."""
+    written = msgspec.json.decode(machine.host.read(paths.CONNECTION), type=_File)
+    document = _kubeconfig(written.kube_config, f"in {paths.CONNECTION}")
+    contexts = {each["name"]: each["context"] for each in document.get("contexts") or ()}
+    name = contexts[document["current-context"]]["user"]
+    users = [{**each, "user": {**each["user"], "token": token}} if each["name"] == name else each for each in document["users"]]
+    save(machine, {**document, "users": users}, written.namespace, written.secret_name)
+
+
 def _kubeconfig(text: str, source: str) -> dict[str, Any]:
     try:
         # What our registration writes is JSON; YAML takes a megabyte of memory to read.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.agent import connection, hostfacts
+from slipway.agent import connection, hostfacts, renewal
 from slipway.agent.mailbox import Mailbox, Watcher
 from slipway.agent.plan import decision, periodic, probes, report
 from slipway.agent.plan.decision import Nothing, Report, Run, Wait, next_action
@@ -60,6 +60,8 @@ class Agent:
     def run(self) -> None:
         pause = 0.0
         anew = False
+        # By a clock that is years ahead, every token is about to end.
+        renew_after = 0.0
         while not self._ending.is_set():
             began = time.monotonic()
             try:
@@ -70,7 +72,7 @@ class Agent:
                     anew = True
                     continue
                 self._mailbox = Mailbox()
-                session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending)
+                session = Session(self._machine, place, self._file, self._journal, self._mailbox, self._log, self._ending, renew_after)
             except (OperatorError, OSError) as error:
                 pause = max(pause, _FIRST_PAUSE)
                 self._log(f"{error}; the next attempt is in {pause:.0f}s")
@@ -80,6 +82,7 @@ class Agent:
                 continue
             try:
                 session.run()
+                anew, renew_after = False, time.monotonic() + renewal.PERIOD if session.renewed else renew_after
             except (UnauthorizedError, UntrustedError) as error:
                 self._log(f"the API server does not take this host's credentials any more, which registers anew: {error.message}")
                 anew = True
@@ -99,7 +102,7 @@ class Agent:
 
 
 class Session:
-    """The work with one connection; ends with an UnauthorizedError or UntrustedError when that is of no use any more."""
+    """The work with one connection; ends when there is a better one, or by an UnauthorizedError or UntrustedError when it is of no use."""
 
     def __init__(
         self,
@@ -110,8 +113,13 @@ class Session:
         mailbox: Mailbox,
         log: Callable[[str], None],
         ending: threading.Event,
+        renew_after: float = 0.0,
     ) -> None:
         self._machine = machine
+        self._place = place
+        self.renewed = False
+        """Whether there is a new token for the next session."""
+        self._renew_after = renew_after
         self._file = file
         self.journal = journal
         """What is known of the plan that ran last: newer than the file where that could not be written."""
@@ -134,7 +142,7 @@ class Session:
         self._watcher.start()
         wait: float | None = None
         try:
-            while not self._ending.is_set():
+            while not self._ending.is_set() and not self.renewed:
                 secret = self._mailbox.wait(wait)
                 wait = None if secret is None else self._step(secret)
         finally:
@@ -232,7 +240,7 @@ class Session:
 
     def _between(self, secret: PlanSecret) -> float | None:
         """What is done while there is no plan to run: periodic instructions, probes and facts, as far as they are due."""
-        duties: list[float | None] = [] if decision.interruption(secret) else [self._facts(secret)]
+        duties: list[float | None] = [] if decision.interruption(secret) else [self._facts(secret), self._renew(secret)]
         plan = self._applied_plan(secret)
         if plan is not None:
             duties += [self._periodic(secret, plan), self._probes(secret, plan)]
@@ -295,6 +303,28 @@ class Session:
             self._facts_told_at = self._facts_at
             self._tell(lambda found: {plans.HOST_FACTS: msgspec.json.encode(facts)} if found.plan == secret.plan else {})
         return hostfacts.PERIOD
+
+    def _renew(self, secret: PlanSecret) -> float | None:
+        """See to it that the host's token does not end while the host is here."""
+        if self._place.connection.token_file:
+            return None
+        if (left := self._renew_after - time.monotonic()) > 0:
+            return left
+        what, seconds = renewal.wanted(secret, self._place.connection.token, self._now())
+        if what == "take":
+            try:
+                problem = renewal.take(self._machine, self._place, secret.text(plans.TOKEN))
+            except (*_LOST, OSError) as error:
+                self._say(f"the new token of this host cannot be kept: {error}")
+                return self._backed_off()
+            self.renewed = not problem
+            self._log(problem or "this host has a new token")
+        if what == "ask":
+            self._say("this host's token ends before long, and another is asked for")
+            self._tell(lambda _: {plans.TOKEN_REQUEST: b"true"})
+        elif what:
+            self._tell(lambda _: renewal.NOTHING_OWED)
+        return seconds
 
     def _tell(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> None:
         """Write what can be lost: it is made anew when it is due the next time."""

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
 
 # Kinds of events.
-STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, REPORT, VERIFIED = (
-    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "report", "verified",
+STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, DASHBOARD, REPORT, VERIFIED = (
+    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "dashboard", "report",
+    "verified",
 )  # fmt: skip
 
 

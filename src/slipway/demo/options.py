@@ -30,6 +30,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = False
     fault: str = ""
     report: str = ""
+    dashboard: bool = False
+    """Whether the manager serves its web page."""
 
     def __post_init__(self) -> None:
         if self.control_planes < 1 or self.control_planes % 2 == 0:

@@ -23,10 +23,11 @@ from slipway.demo.story import Story
 from slipway.runtime import logs
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from slipway.demo.options import Options
     from slipway.demo.record import View
+    from slipway.runtime.manager import Manager
 
 _TERMINATED = 143
 # Objects of the API have no cycles: looking for some as often as Python does takes a tenth of the run.
@@ -34,8 +35,8 @@ _COLLECT = (20_000, 50, 100)
 _TICK = 0.25
 
 
-def main(options: Options, form: str, *, verbosity: int = 0) -> int:
-    """The exit code: 0 only if every check holds."""
+def main(options: Options, form: str, *, verbosity: int = 0, dashboard: Callable[[Manager, int], None] | None = None) -> int:
+    """The exit code: 0 only if every check holds.  ``dashboard`` lets the manager serve its page on a port."""
     # What is wrong is told before anything starts.
     faults.made(options)
     report = _report_file(options.report)
@@ -50,7 +51,7 @@ def main(options: Options, form: str, *, verbosity: int = 0) -> int:
     record = Record(options, _view(options, form))
     record.tell(Event(events.REPORT, text=str(report)))
     try:
-        ok = asyncio.run(_heard(demonstrate(options, record, report)))
+        ok = asyncio.run(_heard(demonstrate(options, record, report, dashboard)))
     finally:
         record.end()
     if form != "json" and not options.keep:
@@ -58,12 +59,14 @@ def main(options: Options, form: str, *, verbosity: int = 0) -> int:
     return 0 if ok else 1
 
 
-async def demonstrate(options: Options, record: Record, report: Path) -> bool:
+async def demonstrate(options: Options, record: Record, report: Path, dashboard: Callable[[Manager, int], None] | None = None) -> bool:
     """Whether every check holds."""
     with tempfile.TemporaryDirectory(prefix="slipway-demo-") as folder:
         ticking = asyncio.create_task(_tick(record))
         try:
-            async with Story(options, record, Path(folder), faults.made(options)) as story:
+            async with Story(options, record, Path(folder), faults.made(options), dashboard) as story:
+                if dashboard is not None:
+                    record.tell(Event(events.DASHBOARD, text=story.plane.dashboard_url()))
                 if options.keep:
                     record.tell(Event(events.KEPT, command=f"export KUBECONFIG={story.kubeconfig}"))
                 ok = await story.run()

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from slipway.demo.faults import Fault
     from slipway.demo.options import Options
     from slipway.demo.record import Record
+    from slipway.runtime.manager import Manager
     from slipway.simulation.boot import Life
 
 # Nothing in a run is without an event for so long on a busy machine, and for so long in the time of the hosts.
@@ -63,7 +64,14 @@ _CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 class Story:
     """``folder`` is for files of the time of the run."""
 
-    def __init__(self, options: Options, record: Record, folder: Path, fault: Fault | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        record: Record,
+        folder: Path,
+        fault: Fault | None = None,
+        dashboard: Callable[[Manager, int], None] | None = None,
+    ) -> None:
         self.options, self.record, self._folder = options, record, folder
         self._fault = fault
         pace = max(options.pace, _LEAST_PACE)
@@ -73,6 +81,7 @@ class Story:
             BaremetalOptions(join_deadline=max(DEFAULT_JOIN_DEADLINE * pace, timedelta(seconds=10)), max_failures=1),
             pace=pace,
             database=folder / "objects.db" if fault is not None and fault.restarts else None,
+            dashboard=dashboard,
         )
         self.world = World(registry=manifests.REGISTRY, pace=options.pace, seed=1)
         self.hosts: list[Life] = []

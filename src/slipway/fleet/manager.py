@@ -38,25 +38,27 @@ log = logging.getLogger(__name__)
 _LOOK_AT_FOLDER = 10.0
 
 
-def run(connection: Connection, settings: Settings) -> None:
-    """Run until a signal."""
+def run(connection: Connection, settings: Settings, extend: Callable[[Manager], object] | None = None) -> None:
+    """Run until a signal; ``extend`` adds to the manager what is no part of a fleet's own."""
     logs.configure(settings.log_format, verbosity=settings.verbosity)
     # What is imported by now lives as long as the program: the collector need not look at it again and again.
     gc.freeze()
-    asyncio.run(_run(connection, settings))
+    asyncio.run(_run(connection, settings, extend))
 
 
-async def _run(connection: Connection, settings: Settings) -> None:
+async def _run(connection: Connection, settings: Settings, extend: Callable[[Manager], object] | None) -> None:
     stop = asyncio.Event()
     _hear_signals(stop)
     manager = build(connection, settings)
+    if extend is not None:
+        extend(manager)
     log.info("Starting", extra=logs.fields(version=__version__, controllers=list(settings.controllers), server=connection.shown))
     await manager.run(stop)
 
 
 def build(connection: Connection, settings: Settings) -> Manager:
     """The manager with everything that the settings want of it."""
-    home = settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
+    home = home_of(settings)
     manager = Manager(
         connection,
         ManagerOptions(
@@ -81,6 +83,11 @@ def build(connection: Connection, settings: Settings) -> Manager:
         called = metrics.called if metrics is not None else None
         manager.add_webhooks(registration_server(manager, connection, inventory, home, called))
     return manager
+
+
+def home_of(settings: Settings) -> str:
+    """The manager's own namespace, where its certificates are."""
+    return settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
 
 
 def _placed(lease: Lease, settings: Settings) -> Lease:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from slipway.api.cluster import kinds
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.inventory import options as hosts
+from slipway.fleet.overview.objects import KINDS as SHOWN
 from slipway.runtime import rbac
 from slipway.runtime.rbac import Rule, rule
 from slipway.runtime.webhook import conversion
@@ -29,7 +30,11 @@ WEBHOOK_SERVICE = "slipway-webhook"
 WEBHOOK_SECRET = "slipway-webhook-certificate"
 MUTATING = "slipway-mutating-webhooks"
 VALIDATING = "slipway-validating-webhooks"
+DASHBOARD = f"{NAME}-dashboard"
+DASHBOARD_SERVICE = "slipway-dashboard"
+DASHBOARD_SECRET = "slipway-dashboard-certificate"
 WEBHOOK_PORT = 9443
+DASHBOARD_PORT = 9444
 HEALTH_PORT = 9440
 METRICS_PORT = 8080
 INVENTORY = "inventory"
@@ -61,6 +66,8 @@ class Installation(NamedTuple):
     """Where a manager outside of the cluster is called; without it the manager is a Deployment behind a Service."""
     registration_flags: Sequence[str] = ()
     """What the manager is told of how hosts reach it and the API server."""
+    dashboard: bool = False
+    """Whether the manager serves its web page."""
 
 
 def manifests(installation: Installation) -> list[Manifest]:
@@ -72,6 +79,7 @@ def manifests(installation: Installation) -> list[Manifest]:
         *(with_conversion(crd, installation) for crd in installation.crds),
         _account(installation),
         *_permissions(installation),
+        *(_dashboard_permissions(installation) if installation.dashboard else ()),
         *inside,
         *_configurations(installation),
     ]
@@ -108,6 +116,12 @@ def cluster_rules(
 def own_rules() -> list[Rule]:
     """What it needs in its own namespace: the certificates of what it serves.  A name cannot limit a creation."""
     return [rule(kinds.SECRET, "create"), rule(kinds.SECRET, "get", "update", names=(WEBHOOK_SECRET, hosts.SECRET))]
+
+
+def dashboard_rules() -> list[Rule]:
+    """What it needs in the whole cluster to show what there is, to those whom the API server lets see it."""
+    reviews = [rule(kind, "create") for kind in (kinds.TOKEN_REVIEW, kinds.SUBJECT_ACCESS_REVIEW)]
+    return rbac.merged([*(rule(kind, *rbac.READ) for kind in SHOWN.values()), *reviews])
 
 
 def lease_rules(leases: Iterable[Lease]) -> dict[str, list[Rule]]:
@@ -163,8 +177,21 @@ def _permissions(installation: Installation) -> list[Manifest]:
     return [manifest for role in roles for manifest in (role, rbac.binding(role, subject))]
 
 
+def _dashboard_permissions(installation: Installation) -> list[Manifest]:
+    home = installation.namespace
+    certificate = [rule(kinds.SECRET, "create"), rule(kinds.SECRET, "get", "update", names=(DASHBOARD_SECRET,))]
+    roles = [
+        rbac.cluster_role(cluster_wide(DASHBOARD, home), dashboard_rules()),
+        rbac.role(cluster_wide(DASHBOARD, home), home, certificate),
+    ]
+    subject = rbac.service_account(NAME, home)
+    return [manifest for role in roles for manifest in (role, rbac.binding(role, subject))]
+
+
 def _services(installation: Installation) -> list[Manifest]:
     found = [_service(installation, WEBHOOK_SERVICE, "webhook")]
+    if installation.dashboard:
+        found.append(_service(installation, DASHBOARD_SERVICE, "dashboard"))
     if _registers(installation):
         found.append(_service(installation, hosts.SERVICE, "registration"))
     return found
@@ -220,6 +247,9 @@ def _deployment(installation: Installation) -> Manifest:
         container["ports"].append({"name": "registration", "containerPort": hosts.PORT, "protocol": "TCP"})
         # Images for hosts are put together there.
         container["volumeMounts"] = [{"name": "work", "mountPath": "/tmp"}]
+    if installation.dashboard:
+        container["args"].append(f"--dashboard-bind-address=:{DASHBOARD_PORT}")
+        container["ports"].append({"name": "dashboard", "containerPort": DASHBOARD_PORT, "protocol": "TCP"})
     pod: Manifest = {
         "serviceAccountName": NAME,
         "terminationGracePeriodSeconds": 30,

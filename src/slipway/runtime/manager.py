@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger("slipway.runtime.manager")
 
 
-class WebhookServer(Protocol):
+class Server(Protocol):
+    async def run(self, stop: asyncio.Event) -> None: ...
+
+
+class WebhookServer(Server, Protocol):
     def ready(self) -> str:
         """Why webhooks are not served; empty when they are."""
-
-    async def run(self, stop: asyncio.Event) -> None: ...
 
 
 class Lease(NamedTuple):
@@ -94,6 +96,7 @@ class Manager:
         self._controllers: dict[str, Controller] = {}
         self._led: dict[Lease | None, list[Controller]] = {}
         self._webhooks: list[WebhookServer] = []
+        self._servers: list[Server] = []
         self._at_start: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], Awaitable[None]]] = []
         self._stopping = False
@@ -136,6 +139,10 @@ class Manager:
     def add_webhooks(self, server: WebhookServer) -> None:
         self._webhooks.append(server)
 
+    def add_server(self, server: Server) -> None:
+        """Serve something without which the manager is as ready as with it."""
+        self._servers.append(server)
+
     def at_start(self, begin: Callable[[], None]) -> None:
         """Do something when the manager runs, such as following an informer."""
         self._at_start.append(begin)
@@ -161,6 +168,8 @@ class Manager:
                     broken = group.create_task(self.cache.broken(), name="watch over the informers")
                     for server in self._webhooks:
                         group.create_task(server.run(webhooks_stop), name="webhooks")
+                    for other in self._servers:
+                        group.create_task(other.run(webhooks_stop), name="server")
                     try:
                         await self._work(stop)
                     finally:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 import socket
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import NAMESPACE as NAMESPACE_KIND
 from slipway.api.machinery.errors import OperatorError
+from slipway.embedded.access.authentication import MASTERS
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet import registry
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.manager import build
+from slipway.fleet.manifests import DASHBOARD_PORT, Installation, manifests
 from slipway.fleet.manifests import NAMESPACE as HOME
-from slipway.fleet.manifests import Installation, manifests
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import AlreadyExistsError
 from slipway.runtime.apply import install
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from slipway.fleet.baremetal.options import BaremetalOptions
+    from slipway.runtime.manager import Manager
 
 # Below those that the kernel gives to connections, so that none takes one before its server listens.
 _PORTS = range(20000, 32000)
@@ -34,11 +38,20 @@ _GRACE = 5.0
 class ManagementPlane:
     """``client`` is the administrator's.  ``pace`` is how long a second of waiting takes.
 
-    With ``database`` the API server can be stopped and started again.
+    With ``database`` the API server can be stopped and started again.  ``dashboard`` lets a manager serve its page on a port.
     """
 
-    def __init__(self, namespace: str, options: BaremetalOptions, *, pace: float, database: Path | None = None) -> None:
-        self._namespace, self._options, self._pace = namespace, options, pace
+    def __init__(
+        self,
+        namespace: str,
+        options: BaremetalOptions,
+        *,
+        pace: float,
+        database: Path | None = None,
+        dashboard: Callable[[Manager, int], None] | None = None,
+    ) -> None:
+        self._namespace, self._options, self._pace, self._dashboard = namespace, options, pace, dashboard
+        self.dashboard_port = free_port("127.0.0.1", DASHBOARD_PORT) if dashboard is not None else 0
         self.server = EmbeddedServer(database=database)
         self.registration_port, self._webhook_port = free_port("127.0.0.1"), free_port("127.0.0.1")
         self._controllers = registry.chosen([registry.ALL])
@@ -68,9 +81,18 @@ class ManagementPlane:
                 await self.client.close()
             await self.server.stop()
 
+    def dashboard_url(self) -> str:
+        """Where the page is, for an administrator: the token is behind the hash, which no browser sends."""
+        token = secrets.token_urlsafe(24)
+        self.server.add_token(token, "demo", (MASTERS,))
+        return f"https://127.0.0.1:{self.dashboard_port}/#token={token}"
+
     def start_manager(self) -> None:
         self._stop = asyncio.Event()
-        self._manager = asyncio.create_task(build(self.server.connection(), self._settings()).run(self._stop), name="manager")
+        manager = build(self.server.connection(), self._settings())
+        if self._dashboard is not None:
+            self._dashboard(manager, self.dashboard_port)
+        self._manager = asyncio.create_task(manager.run(self._stop), name="manager")
 
     async def stop_manager(self) -> None:
         """End it in order, or at once where that takes too long."""

@@ -222,12 +222,14 @@ class Estate:
         *,
         pool: str = "pool",
         control_plane: bool = False,
+        deployment: str = "",
         data: str | None = USER_DATA,
         version: str = VERSION,
         **spec: Any,
     ) -> None:
         """A Machine with its bootstrap data, and the BaremetalMachine of the same name, as Cluster API makes them."""
         labels = {CLUSTER_LABEL: "c", **({"cluster.x-k8s.io/control-plane": ""} if control_plane else {})}
+        labels |= {"cluster.x-k8s.io/deployment-name": deployment} if deployment else {}
         bootstrap = {"dataSecretName": f"{name}-data"} if data is not None else {}
         reference = {"apiGroup": BAREMETAL_MACHINE.group, "kind": "BaremetalMachine", "name": name}
         made = await self.create(

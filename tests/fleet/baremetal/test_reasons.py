@@ -414,6 +414,7 @@ async def a_virtual_address_is_set_up(metal: Estate) -> None:
     ("MembersValid", "MemberInOtherPool"),
     ("MembersValid", "MemberUnsupported"),
     ("MembersValid", "MemberOrphaned"),
+    ("MembersValid", "SelectorInvalid"),
     ("Ready", "PoolReady"),
     ("Ready", "PoolEmpty"),
     ("Ready", "MembersInvalid"),
@@ -439,6 +440,11 @@ async def pools_are_checked(metal: Estate) -> None:
     assert await members("rack-1", "rack-2") == "MemberInOtherPool"
     await metal.host("rack-3", storage={"volumes": [{"name": "data"}]})
     assert await members("rack-3") == "MemberUnsupported"
+    unclear = {"matchExpressions": [{"key": "role", "operator": "In"}]}
+    await metal.patch(MACHINE_INVENTORY_POOL, "pool", {"spec": {"selector": unclear}})
+    assert await members("rack-1") == "SelectorInvalid"
+    await metal.patch(MACHINE_INVENTORY_POOL, "pool", {"spec": {"selector": None}})
+    assert await members("rack-1") == "MembersValid"
 
     await members("rack-1")
     await metal.machine("m")
@@ -455,6 +461,32 @@ async def pools_are_checked(metal: Estate) -> None:
     await metal.applies("rack-1")
     await members("rack-1")
     assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+
+
+@brings_about(("InventoryAllocated", "WaitingForSameHost"))
+async def the_same_host_is_waited_for(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.host("rack-2")
+    await metal.pool("rack-2", "rack-1")
+    # So that the spare comes first in the pool's order.
+    await metal.patch(MACHINE_INVENTORY, "rack-2", {"metadata": {"annotations": {"baremetal.alauda.io/allocation-state": "Unavailable"}}})
+    await metal.machine("m", deployment="workers", allocationPolicy="PreferSame")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.patch(MACHINE_INVENTORY, "rack-2", {"metadata": {"annotations": {"baremetal.alauda.io/allocation-state": "Available"}}})
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    for name in ("n", "late"):
+        await metal.machine(name, deployment="workers", allocationPolicy="PreferSame")
+        await metal.reconcile(name)
+        assert await reason(metal, "InventoryAllocated", name) == "WaitingForSameHost"
+    metal.later(minutes=31)
+    await metal.reconcile("late")
+    assert (await metal.status("late"))["machineInventoryRef"]["name"] == "rack-2", "nobody waits for ever"
+    await metal.applies("rack-1")
+    await metal.reconcile("m")
+    await metal.reconcile("n")
+    assert (await metal.status("n"))["machineInventoryRef"]["name"] == "rack-1"
 
 
 @brings_about(("EndpointReady", "EndpointReady"), ("EndpointReady", "EndpointMissing"), ("EndpointReady", "EndpointConflict"))

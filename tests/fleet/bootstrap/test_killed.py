@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from fleet.fuse import Fuse, Killed
 from fleet.world import MakeWorld, World
 
 from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, MACHINE_POOL, SECRET
@@ -18,23 +19,6 @@ from slipway.kube.errors import UnreachableError
 pytestmark = [pytest.mark.asyncio]
 
 NOW = datetime.now(UTC)
-
-
-class Killed(BaseException):
-    """Nothing handles this, as nothing handles a kill -9."""
-
-
-class Fuse:
-    """Blows at the ``at``-th request, when the API server has done it."""
-
-    def __init__(self, at: int, error: type[BaseException]) -> None:
-        self.left = at
-        self.error = error
-
-    def __call__(self, verb: str, code: int, seconds: float) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise self.error("the answer is lost")
 
 
 async def killed(world: World, name: str, fuse: Fuse, now: datetime = NOW) -> bool:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from fleet.controlplane.etcdmodel import Etcd, inspection_of
+from fleet.fuse import Fuse, Killed
 from fleet.infrastructure import (
     TEST_MACHINE,
     TEST_MACHINE_TEMPLATE,
@@ -45,7 +46,7 @@ from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.controlplane.reconciler import KubeadmControlPlaneReconciler
 from slipway.kube.aio import AsyncClient, PatchType
-from slipway.kube.errors import AlreadyExistsError
+from slipway.kube.errors import AlreadyExistsError, UnreachableError
 from slipway.runtime.cache.cache import Cache
 from slipway.runtime.events import EventRecorder
 from slipway.runtime.objects import Request, Result
@@ -74,10 +75,10 @@ class Estate:
         self.fresh_every_time = False
         """Whether the controller is started anew for every reconcile."""
 
-    def restarted(self) -> KubeadmControlPlaneReconciler:
+    def restarted(self, client: AsyncClient | None = None) -> KubeadmControlPlaneReconciler:
         """The controller as it is after a new start, with nothing in its memory."""
         self.reconciler = KubeadmControlPlaneReconciler(
-            self.client, self.cache, workload=self.clusters, events=self.events, inspection=inspection_of(self.etcd)
+            client or self.client, self.cache, workload=self.clusters, events=self.events, inspection=inspection_of(self.etcd)
         )
         return self.reconciler
 
@@ -213,6 +214,19 @@ class Estate:
         if version and version not in self.versions:
             self.versions.append(version)
         return result
+
+    async def cut_short(self, fuse: Fuse) -> bool:
+        """Whether a new process was ended by the fuse in its one reconcile."""
+        await self.settle()
+        async with AsyncClient(self._server.connection(), on_request=fuse) as client:
+            reconciler = self.restarted(client)
+            try:
+                await reconciler.reconcile(Request(PLACE, "cp"))
+            except (Killed, UnreachableError):
+                pass
+            finally:
+                self.restarted()
+        return fuse.left <= 0
 
     async def rest(self, times: int = 6) -> None:
         """Reconcile until nothing changes any more."""

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,14 @@ from slipway.agent.loop import Agent
 from slipway.agent.machine import RealMachine
 from slipway.agent.registration import exchange
 from slipway.agent.registration import settings as registration
-from slipway.api.cluster.kinds import MACHINE_INVENTORY, SERVICE_ACCOUNT
+from slipway.api.cluster.kinds import MACHINE_INVENTORY, MACHINE_REGISTRATION, SECRET, SERVICE_ACCOUNT
+from slipway.api.elemental import plan
 from slipway.api.elemental.registration import MachineRegistration, MachineRegistrationStatus
 from slipway.api.machinery.yaml import goyaml
+from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.inventory.registration.configuration import client_config
 from slipway.host.real import RealHost
+from slipway.kube.aio import AsyncClient
 
 UUID = "4c4c4544-0042-3510-8051-b7c04f4e4a32"
 
@@ -81,3 +85,64 @@ async def test_a_host_whose_token_is_worth_nothing_registers_anew(management: Ma
         await management.report("m-1", plan=b'{"instructions":[]}')
         await eventually(lambda: connection.load(machine.machine.host) != first, "the host has a new token")
     assert [each["metadata"]["name"] for each in await management.client.list(MACHINE_INVENTORY, SPACE)] == ["m-1"]
+
+
+class Clock:
+    """Of the API server and of the host."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+class TimedHost(RealHost):
+    def __init__(self, root: Path, clock: Clock) -> None:
+        super().__init__(str(root), {"PATH": os.environ["PATH"]})
+        self._clock = clock
+
+    def now(self) -> datetime:
+        return self._clock()
+
+
+@pytest.mark.asyncio
+async def test_a_host_whose_registration_is_gone_gets_its_next_token(tmp_path: Path) -> None:
+    clock = Clock()
+    async with EmbeddedServer(clock=clock) as server, AsyncClient(server.connection()) as client, Management(server, client) as management:
+        serving = await management.start()
+        found = await management.registration(machineName="m-1", config={"elemental": {"registration": {"auth": "sys-uuid"}}})
+        machine = Machine(tmp_path, found["status"]["registrationURL"], serving.authorities)
+        machine.machine = RealMachine(TimedHost(tmp_path, clock))
+        async with machine.agent():
+            await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+        await client.delete(MACHINE_REGISTRATION, "all", SPACE)
+        before = connection.load(machine.machine.host)
+
+        async def taken() -> bool:
+            data = plan.plain((await management.secret("m-1"))["data"])
+            return not data.get(plan.TOKEN, b"-") and not data.get(plan.TOKEN_REQUEST, b"-")
+
+        clock.ahead = timedelta(days=300)
+        async with machine.agent():
+            await eventually(lambda: connection.load(machine.machine.host) != before, "the host has a new token")
+            await eventually(taken, "its Secret has it no more")
+        clock.ahead = timedelta(days=600)
+        async with machine.agent():
+            await management.report("m-1", plan=b'{"instructions":[]}')
+            await management.when(MACHINE_INVENTORY, "m-1", lambda found: found["status"]["plan"].get("state") == "Applied")
+    assert [line for line in machine.said if "registering" in line] == machine.said[:1]
+
+
+@pytest.mark.asyncio
+async def test_no_token_is_written_beside_a_plan_in_flight(management: Management) -> None:
+    await management.start()
+    await management.inventory("m-1", tpmHash="a" * 64)
+    await management.told("m-1", "Ready", "WaitingForPlan")
+    await management.report("m-1", plan=b'{"instructions":[]}', plan_state=b"in-progress", slipway_token_request=b"true")
+    await management.when(
+        MACHINE_INVENTORY, "m-1", lambda found: found["status"]["plan"]["checksum"] == plan.checksum(b'{"instructions":[]}')
+    )
+    assert plan.TOKEN not in (await management.secret("m-1"))["data"]
+    await management.apply("m-1")
+    await management.when(SECRET, "m-1", lambda found: found["data"].get(plan.TOKEN))

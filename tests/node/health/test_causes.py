@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.node.health.causes import Failure, cause_of, kubelet_cause_of, last_error, same_kind
+from slipway.node.health.causes import Cause, Failure, cause_of, kubelet_cause_of, last_error, runtime_cause_of, same_kind
 
 COMMAND_FAILED = 'E1116 00:11:41.447207   13343 run.go:72] "command failed" err="'
 DIALING = 'W1116 00:12:16.660260   15299 logging.go:55] [core] [Channel #1 SubChannel #3]grpc: Err: connection error: desc = "transport: '
@@ -90,6 +90,80 @@ def test_what_the_kubelet_says_is_understood(error: str, sentence: str) -> None:
     assert cause.certain_after == 1
 
 
+# Written by the programs themselves: etcd 3.6.6 over damaged data, kubelet 1.35.4, containerd 1.6.20.
+@pytest.mark.parametrize(
+    ("line", "sentence", "fix"),
+    [
+        (
+            '{"level":"fatal","ts":"2026-11-16T18:27:45.988784Z","caller":"etcdmain/etcd.go:183","msg":"discovery failed","error":"walpb: '
+            "crc mismatch: expected: 7b20d561 computed: c871141d: in file '0000000000000000-0000000000000000.wal' at position: 80\"}",
+            "its write-ahead log is damaged (walpb: crc mismatch)",
+            "slipway reset",
+        ),
+        (
+            '{"level":"panic","ts":"2026-11-16T18:27:46.124480Z","caller":"backend/backend.go:205","msg":"failed to open database",'
+            '"path":"/var/lib/etcd/member/snap/db","error":"invalid database"}',
+            "its database file is damaged (invalid database)",
+            "etcdutl snapshot restore",
+        ),
+        (
+            '{"level":"panic","ts":"2026-11-16T18:27:54.409166Z","caller":"etcdserver/bootstrap.go:663","msg":"failed to create WAL",'
+            '"error":"no space left on device"}',
+            "the disk is full",
+            "df -h",
+        ),
+    ],
+)
+def test_what_etcd_says_of_its_data_is_understood(line: str, sentence: str, fix: str) -> None:
+    cause = cause_of("etcd", failure(line, "panic: failed to open database", "goroutine 26 [running]:"))
+    assert cause.sentence == sentence
+    assert fix in cause.fix
+
+
+def test_a_kubelet_whose_certificate_has_expired_is_understood_by_the_line_before_its_last_one() -> None:
+    log = (
+        'E1116 18:28:13.703652    9203 bootstrap.go:267] "Unhandled Error" err="part of the existing bootstrap client certificate in '
+        '/etc/kubernetes/kubelet.conf is expired: 2025-01-01 00:00:00 +0000 UTC" logger="UnhandledError"',
+        'E1116 18:28:13.703744    9203 run.go:72] "command failed" err="failed to run Kubelet: unable to load bootstrap kubeconfig: '
+        'stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory"',
+    )
+    cause = kubelet_cause_of(failure(*log))
+    assert cause.sentence.startswith("its client certificate in /etc/kubernetes/kubelet.conf has expired (2025-01-01 00:00:00 +0000 UTC)")
+    assert "slipway kubeconfig user --org system:nodes" in cause.fix
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (
+            "containerd: failed to load TOML: /etc/containerd/config.toml: (2, 2): unexpected token unclosed table key, was expecting a "
+            "table key",
+            "its configuration /etc/containerd/config.toml is not valid: (2, 2): unexpected token unclosed table key",
+        ),
+        ("containerd: (4, 3): Can't convert x(string) to int", "it says: (4, 3): Can't convert x(string) to int"),
+        (
+            'time="2026-11-16T18:27:54.887203390Z" level=warning msg="failed to load plugin io.containerd.grpc.v1.cri" error="invalid '
+            'plugin config: `mirrors` cannot be set when `config_path` is provided"',
+            "its CRI plugin does not start: invalid plugin config: `mirrors` cannot be set when `config_path` is provided",
+        ),
+    ],
+)
+def test_what_containerd_says_is_understood(line: str, sentence: str) -> None:
+    cause = runtime_cause_of(failure('time="2026-11-16T18:27:54Z" level=info msg="starting containerd"', line))
+    assert cause.sentence.startswith(sentence)
+    assert "systemctl restart containerd" in cause.fix
+
+
+def test_a_certificate_out_of_its_time_is_told_with_both_times() -> None:
+    line = (
+        f"{DIALING}authentication handshake failed: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: "
+        'current time 2026-11-16T18:27:54Z is after 2026-11-01T00:00:00Z"'
+    )
+    cause = cause_of("kube-apiserver", failure(line))
+    assert cause.sentence == "a certificate is not valid at this machine's time (2026-11-16T18:27:54Z is after 2026-11-01T00:00:00Z)"
+    assert "slipway certs renew all" in cause.fix
+
+
 def test_a_kubelet_without_inotify_instances_is_understood() -> None:
     line = 'E1116 00:15:07.135600     483 kubelet.go:1728] "Failed to start cAdvisor" err="inotify_init: too many open files"'
     assert kubelet_cause_of(failure(line)).sentence.startswith("this machine has no inotify instances left;")
@@ -128,7 +202,7 @@ def test_a_warning_of_a_missing_file_is_not_the_cause() -> None:
 
 
 def test_a_program_that_said_nothing_is_not_given_up() -> None:
-    assert cause_of("etcd", failure()) == ("it left no message", None, False, "")
+    assert cause_of("etcd", failure()) == Cause("it left no message", None, named=False)
 
 
 def test_the_last_error_is_found_among_other_lines() -> None:

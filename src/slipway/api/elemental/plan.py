@@ -84,6 +84,9 @@ PLAN_CHECKPOINT = "plan-checkpoint"
 PLAN_TYPE = "slipway-plan-type"
 HOST_FACTS = "slipway-host-facts"
 PROGRESS = "slipway-progress"
+# That the host's token is to be renewed, and the one that it gets; each is blank where there is nothing to be done.
+TOKEN_REQUEST = "slipway-token-request"
+TOKEN = "slipway-token"
 
 # Of plan-state.
 PENDING = "pending"

@@ -255,6 +255,14 @@ _ALL = (
         default="true",
     ),
     Flag("kubeconfig:manager", "string", "Kubeconfig of the management cluster", completes="file"),
+    Flag("dashboard", "bool", "Serve a web page of clusters, hosts and rollouts, on port 9444 or at --dashboard-bind-address"),
+    Flag("dashboard-bind-address", "string", "Address of the web page, as [HOST]:PORT; 0 for none, unless --dashboard", default="0"),
+    Flag(
+        "dashboard-cert-dir",
+        "string",
+        "Folder with tls.crt and tls.key for the web page; default: certificates of the manager's own",
+        completes="dir",
+    ),
     Flag("leader-elect", "bool", "Work only while this manager is the leader, by a Lease that all managers of the cluster share"),
     Flag(
         "leader-elect-namespace",
@@ -293,6 +301,7 @@ _ALL = (
     Flag("fault", "string", "What goes wrong during the upgrade, and is mended", completes=_FAULTS),
     Flag("from", "string", "Kubernetes version that the cluster is made with", default="v1.34.10"),
     Flag("hosts:demo", "int", "How many hosts register", default="8"),
+    Flag("dashboard:demo", "bool", "Serve the manager's web page, at the address that is printed"),
     Flag("keep", "bool", "Stay up when done, until Ctrl-C, for kubectl with the kubeconfig that is printed"),
     Flag("no-upgrade", "bool", "Make the cluster, and leave it at its version"),
     Flag("report", "string", "File for the report, which any browser shows; default: in a temporary folder", completes="file"),

@@ -7,7 +7,9 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
+    from slipway.fleet.overview.model import Overview
     from slipway.fleet.overview.objects import Objects
+    from slipway.fleet.overview.watching import View
     from slipway.kube.connection import Connection
 
 
@@ -68,6 +70,48 @@ def hosts(call: Invocation) -> None:
     if form == "wide":
         terminal = Terminal(0, terminal.colors)
     sys.stdout.write(text.page(found, view, terminal, now, namespace))
+
+
+def watch(call: Invocation) -> None:
+    import asyncio
+    import logging
+
+    from slipway.cli.commands import managerflags
+    from slipway.fleet.overview.follow import Follower
+    from slipway.fleet.overview.selection import of_cluster, seen
+    from slipway.fleet.overview.watching import watch as look
+    from slipway.kube.aio import AsyncClient
+
+    form = managerflags.one_of(call, "output")
+    target, namespace = place(call)
+    name = call.arguments[0] if call.arguments else ""
+    if not call.verbosity:
+        # A server that goes and comes back is told by the view.
+        logging.disable(logging.CRITICAL)
+
+    def choose(view: Overview) -> Overview:
+        return of_cluster(view, name, namespace) if name else seen(view)
+
+    async def work() -> None:
+        async with AsyncClient(target) as client, Follower(client, namespace) as follower:
+            await look(follower, _view(call, form, namespace), choose)
+
+    asyncio.run(work())
+
+
+def _view(call: Invocation, form: str, namespace: str) -> View:
+    from slipway.fleet.overview.views.lines import JsonLines, PlainLines
+    from slipway.fleet.overview.views.terminal import terminal_of
+
+    environment = call.host.environment
+    terminal = terminal_of(sys.stdout, environment)
+    if form == "json":
+        return JsonLines(sys.stdout)
+    if not terminal.width or environment.get("TERM", "dumb") == "dumb":
+        return PlainLines(sys.stdout, terminal, namespace)
+    from slipway.fleet.overview.views.live import LiveView
+
+    return LiveView(terminal, namespace, whole=bool(call.arguments))
 
 
 def _objects(target: Connection, namespace: str, *, events: bool = False) -> Objects:

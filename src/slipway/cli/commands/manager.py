@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 def run(call: Invocation) -> None:
     from slipway.cli.commands import managerflags
 
-    settings = managerflags.settings(call)
+    settings, dashboard = managerflags.settings(call), managerflags.dashboard(call)
     target = connection(call)
     from slipway.fleet import manager
 
-    manager.run(target, settings)
+    if dashboard is None:
+        manager.run(target, settings)
+        return
+    from slipway.dashboard.serving import attach
+
+    manager.run(target, settings, lambda made: attach(made, dashboard, manager.home_of(settings)))
 
 
 def manifests(call: Invocation) -> None:
@@ -112,6 +117,7 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         provider=declared.providers[0] if len(declared.providers) == 1 else "",
         webhook_url=call.text("webhook-url"),
         registration_flags=_registration_flags(call),
+        dashboard=call.switch("dashboard"),
     )
 
 

@@ -17,6 +17,7 @@ from slipway.workload.alive import DEFAULT_IMAGE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
+    from slipway.dashboard.options import DashboardOptions
 
 # A label of DNS, which a namespace is, and a label's value.
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -70,6 +71,18 @@ def _baremetal(call: Invocation) -> BaremetalOptions:
         host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
         alive_image=call.text("alive-image") or DEFAULT_IMAGE,
     )
+
+
+def dashboard(call: Invocation) -> DashboardOptions | None:
+    """The web page; None where nobody asked for it."""
+    from slipway.dashboard.options import DEFAULT_ADDRESS, DashboardOptions
+
+    where = address(call, "dashboard-bind-address")
+    if where in ("", "0"):
+        if not call.switch("dashboard"):
+            return None
+        where = DEFAULT_ADDRESS
+    return DashboardOptions(bind_address=where, cert_dir=call.text("dashboard-cert-dir"))
 
 
 def https_url(call: Invocation, name: str) -> str:

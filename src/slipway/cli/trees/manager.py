@@ -5,12 +5,13 @@ from __future__ import annotations
 from slipway.cli.argv.command import Command
 
 _RUN = (
-    "alive-image", "bootstrap-token-ttl", "catalog-namespace", "concurrency", "controllers", "health-addr", "host-deadline",
+    "alive-image", "bootstrap-token-ttl", "catalog-namespace", "concurrency", "controllers", "dashboard", "dashboard-bind-address",
+    "dashboard-cert-dir", "health-addr", "host-deadline",
     "join-deadline", "join-version", "kubeadm-version-file", "kubeconfig:manager", "leader-elect", "leader-elect-namespace", "log-format",
     "metrics-bind-address", "namespace", "registration-api-server", "registration-bind-address", "registration-url", "sync-period",
     "watch-filter", "webhook-cert-dir", "webhook-port",
 )  # fmt: skip
-_INSTALL = ("controllers", "image:manager", "namespace:install", "registration-api-server", "registration-url", "webhook-url")
+_INSTALL = ("controllers", "dashboard", "image:manager", "namespace:install", "registration-api-server", "registration-url", "webhook-url")
 
 MANAGER = Command(
     "manager",
@@ -22,7 +23,8 @@ MANAGER = Command(
     "else that of KUBECONFIG or ~/.kube/config.",
     example="{program} manager install\n"
     "{program} manager install --webhook-url=https://192.0.2.1:9443   # for a manager that runs outside of the cluster\n"
-    "{program} manager --kubeconfig admin.conf --controllers=bootstrap",
+    "{program} manager --kubeconfig admin.conf --controllers=bootstrap\n"
+    "{program} manager --kubeconfig admin.conf --dashboard                  # and a web page, at https://localhost:9444",
     commands=(
         Command(
             "install",

@@ -14,7 +14,7 @@ from rich.text import Text
 from slipway.demo import events
 from slipway.demo.board import Board
 from slipway.demo.record import Progress
-from slipway.demo.views.plain import kept, line
+from slipway.demo.views.plain import kept, line, page_at
 from slipway.fleet.overview import stages
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class LiveView:
         self._progress.count(event)
         if event.event == events.KEPT:
             self._live.console.print(event.command, soft_wrap=True)
+        elif event.event == events.DASHBOARD:
+            self._live.console.print(page_at(event), soft_wrap=True)
         elif event.event == events.REPORT:
             self._report = event.text
         elif event.event == events.VERIFIED and self._options.keep:

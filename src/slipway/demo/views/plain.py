@@ -23,6 +23,8 @@ class PlainLines:
         text = line(event)
         if event.event == events.KEPT:
             self._out.write(f"{event.command}\n")
+        elif event.event == events.DASHBOARD:
+            self._out.write(page_at(event))
         elif event.event == events.REPORT:
             self._report = event.text
         elif text:
@@ -56,7 +58,9 @@ def _said(event: Event) -> str:
         return f"{event.host:<10} {event.text}"
     if event.event == events.MACHINE_EVENT:
         return f"{'':<10} Machine {event.name} {event.text}"
-    if event.event in (events.PLAN, events.KEPT, events.REPORT) or (event.event == events.CONDITION and not event.lasting):
+    if event.event in (events.PLAN, events.KEPT, events.DASHBOARD, events.REPORT) or (
+        event.event == events.CONDITION and not event.lasting
+    ):
         return ""
     if event.event == events.CONDITION:
         return f"{'! ' if event.lasting else '. '}{event.kind} {event.name}: {event.condition}: {event.reason}: {event.text}" + (
@@ -65,6 +69,11 @@ def _said(event: Event) -> str:
     if event.event == events.VERIFIED:
         return "── verified: every check holds" if event.ok else "── verified: not every check holds"
     return {events.FAULT: "# ", events.REFUSED: "✗ ", events.NOTE: "# ", events.PROBLEM: "! "}.get(event.event, "") + event.text
+
+
+def page_at(event: Event) -> str:
+    """Where the web page is."""
+    return f"The dashboard is at {event.text}\n(its certificate is the manager's own, so the browser asks whether to go on)\n"
 
 
 def kept(report: str) -> str:

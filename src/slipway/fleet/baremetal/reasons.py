@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.hosts.pool import MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON
+from slipway.fleet.baremetal.hosts.pool import MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON, SELECTOR_INVALID_REASON
 
 # Of BootstrapReady.
 BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
@@ -83,6 +83,14 @@ REASONS = (
         "No host of the pool is free; the message says why of each.",
         "Stays Pending; goes on when a host comes back from its cleaning, or is added.",
         "Add a MachineInventory to the pool, or mend one that is Unavailable.",
+    ),
+    Reason(
+        _BMM,
+        _ALLOCATED,
+        "False",
+        names.WAITING_FOR_SAME_HOST_REASON,
+        "allocationPolicy is PreferSame, and a host that a machine of the same control plane or deployment has is about to come back.",
+        "Takes it once it is clean; takes another one that is free after --host-deadline.",
     ),
     Reason(
         _BMM,
@@ -379,8 +387,17 @@ REASONS = (
         "The host stays as it is, and may still be a Node.",
         "The message has the command that lets the host be cleaned and used again.",
     ),
+    Reason(
+        _MIP,
+        _MEMBERS,
+        "False",
+        SELECTOR_INVALID_REASON,
+        "The selector cannot be understood, and selects no host; those that are named can be used.",
+        "",
+        "Write it as kubectl's label selectors are: In and NotIn have values, Exists and DoesNotExist have none.",
+    ),
     Reason(_MIP, "Ready", "True", POOL_READY, "The pool can be used."),
-    Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host.", "", "Name hosts."),
+    Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host, and selects none.", "", "Name hosts, or label them."),
     Reason(_MIP, "Ready", "False", MEMBERS_INVALID, "Some entries are not valid; the others can be used.", "", "See MembersValid."),
     Reason(_BMC, _ENDPOINT, "True", names.ENDPOINT_READY_REASON, "The endpoint of the control plane is known."),
     Reason(

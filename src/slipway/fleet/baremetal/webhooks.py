@@ -30,6 +30,7 @@ from slipway.api.machinery.fieldpath import FieldError, Path, duplicate, forbidd
 from slipway.api.machinery.labels import subdomain_problems
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.known import NotKnownYetError
+from slipway.fleet.contract import selectors
 from slipway.fleet.contract.admission import problems, read, stored
 from slipway.runtime.webhook.admission import Problem, Validator, Verdict
 
@@ -224,6 +225,9 @@ def pool_errors(new: MachineInventoryPool, old: MachineInventoryPool | None) -> 
         names.add(member.name)
         hostnames.add(hostname)
         found += [invalid(place.child("hostname"), member.hostname, each) for each in _hostname_problems(member.hostname)]
+    why = selectors.problem(new.spec.selector) if new.spec.selector is not None else ""
+    if why:
+        found.append(forbidden(Path("spec", "selector", "matchExpressions"), why))
     if old is not None and old.spec.cluster_name != new.spec.cluster_name:
         used = old.status.total - old.status.available - old.status.unavailable
         if used > 0:

@@ -53,6 +53,10 @@ class Owner(NamedTuple):
     """The infrastructure has made the host, so the data has been taken."""
     config_ref: ContractVersionedObjectReference | None = None
     """The bootstrap configuration that it boots with."""
+    failure_domain: str = ""
+    """The failure domain that it is meant for."""
+    group: str = ""
+    """The control plane or MachineDeployment that it is of."""
 
     @property
     def is_pool(self) -> bool:
@@ -101,6 +105,7 @@ def read(found: Object, into: type[T]) -> T:
 
 def owner_from(found: Object) -> Owner:
     """The facts of a Machine or a MachinePool."""
+    labels = found.metadata.labels
     if found.kind == MACHINE:
         machine = read(found, Machine)
         spec, cluster_name, initialization = machine.spec, machine.spec.cluster_name, machine.status.initialization
@@ -116,10 +121,12 @@ def owner_from(found: Object) -> Owner:
         cluster_name=cluster_name,
         version=spec.version,
         data_secret_name=spec.bootstrap.data_secret_name or "",
-        control_plane=found.kind == MACHINE and names.CONTROL_PLANE_LABEL in found.metadata.labels,
+        control_plane=found.kind == MACHINE and names.CONTROL_PLANE_LABEL in labels,
         joined=joined,
         provisioned=initialization.infrastructure_provisioned is True,
         config_ref=spec.bootstrap.config_ref if spec.bootstrap.config_ref.name else None,
+        failure_domain=machine.spec.failure_domain if found.kind == MACHINE else "",
+        group=next((labels[name] for name in (names.CONTROL_PLANE_NAME_LABEL, names.DEPLOYMENT_NAME_LABEL) if labels.get(name)), ""),
     )
 
 

@@ -14,6 +14,8 @@ from slipway.api.cluster import names
 from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONFIG, MACHINE
 from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.contract import templates
+from slipway.fleet.contract.clones import delete_orphans
 from slipway.fleet.contract.ownership import give_up_metadata
 from slipway.fleet.contract.scope import Patcher
 from slipway.fleet.contract.status import Status
@@ -33,7 +35,7 @@ from slipway.fleet.controlplane.planner import (
     Wait,
 )
 from slipway.fleet.controlplane.status import older
-from slipway.kube.errors import ConflictError, NotFoundError
+from slipway.kube.errors import ConflictError, NotFoundError, UnreachableError
 from slipway.runtime.objects import DONE, Result
 
 if TYPE_CHECKING:
@@ -231,7 +233,9 @@ class Operations:
             Status(work.manifest, work.now).set_deprecated(older.false(older.MACHINES_CREATED, problem, "Error", error.message))
             message = f"Failed to create control plane Machine for cluster {work.namespace}/{work.cluster.name}: {error.message}"
             self._events.event(work.manifest, "Warning", failing, message)
-            await self._undo(work, made)
+            # Without an answer the Machine may have been made all the same: the next reconcile sees whether its clones are to go.
+            if not isinstance(error, UnreachableError):
+                await self._undo(work, made)
             raise
         work.annotate(names.REMEDIATION_IN_PROGRESS_ANNOTATION, None)
         work.made.add(name)
@@ -257,8 +261,24 @@ class Operations:
             try:
                 await self._client.delete(kind, name, work.namespace)
             except OperatorError as error:
-                # The control plane owns it, and the garbage collector takes it with that.
+                # The next reconcile finds it by its owner reference.
                 _log.warning("The %s %s of a Machine that could not be made is left behind: %s", kind.kind, name, error.message)
+
+    async def delete_orphans(self, work: Work) -> bool:
+        """Delete clones that the control plane still owns and that no Machine has; whether all its Machines are known."""
+        found = [owned.machine.spec for owned in work.machines.values()]
+        template = work.plane.spec.machine_template.spec.infrastructure_ref
+        kinds = {KUBEADM_CONFIG: {spec.bootstrap.config_ref.name for spec in found}}
+        for reference in (
+            Reference(api_group=template.api_group, kind=templates.kind_from(template.kind), name=""),
+            *(spec.infrastructure_ref for spec in found),
+        ):
+            with suppress(NotFoundError):
+                kinds.setdefault(await self._references.kind(reference), set()).add(reference.name)
+        known = True
+        for kind, used in kinds.items():
+            known &= await delete_orphans(self._client, self._cache, kind, work.manifest["metadata"]["uid"], used)
+        return known
 
     async def _patch_machine(self, work: Work, name: str, after: Manifest) -> None:
         owned = work.machines[name]

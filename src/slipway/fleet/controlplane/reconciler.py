@@ -239,6 +239,8 @@ class KubeadmControlPlaneReconciler:
             return self._blind(work, "Waiting for Cluster spec.controlPlaneEndpoint to be set")
         if not await self._credentials.kubeconfig(work.plane, work.cluster):
             return Result(CA_RETRY)
+        if not await self._operations.delete_orphans(work):
+            return Result(ON_ITS_WAY)
         await self._syncer.sync(work)
         seen = await self._inspection.look(work)
         await self._operations.clear_verdicts(work)

@@ -32,7 +32,7 @@ VERBS = ("get", "list", "watch", "update")
 LABELS = {names.MANAGED_LABEL: names.MANAGED}
 SELECTOR = f"{names.MANAGED_LABEL}={names.MANAGED}"
 TOKEN_SECONDS = 365 * 24 * 3600
-"""How long a token is asked for; the API server may give a shorter life.  A host whose token has ended registers anew by its key."""
+"""How long a token is asked for; the API server may give a shorter life.  A host asks for the next one in time, or registers anew."""
 
 RULES = (
     # Nobody gives a right away that they do not hold: these are also what the hosts' roles have.
@@ -163,7 +163,7 @@ def require_ours(found: Manifest, kind: Kind, inventory: Manifest) -> None:
 
 
 async def token(client: AsyncClient, inventory: str, namespace: str) -> str:
-    """A token of the host's account, to be given to the host alone: it is kept nowhere else."""
+    """A token of the host's account, to be given to the host alone."""
     request = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",

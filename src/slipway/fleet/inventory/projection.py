@@ -46,6 +46,7 @@ class PlanFacts(msgspec.Struct, frozen=True):
     type: str = ""
     facts: Manifest | None = None
     facts_problem: str = ""
+    wants_token: bool = False
 
 
 def facts_of(secret: Manifest) -> PlanFacts:
@@ -55,7 +56,15 @@ def facts_of(secret: Manifest) -> PlanFacts:
     state = plan.read(data)
     type_ = state.type or annotations.get(infrastructure.PLAN_TYPE_ANNOTATION) or annotations.get(names.PLAN_TYPE_ANNOTATION) or ""
     facts, problem = _host_facts(plan.plain({plan.HOST_FACTS: data.get(plan.HOST_FACTS, "")})[plan.HOST_FACTS])
-    return PlanFacts(msgspec.structs.replace(state, output={}), output(state.output)[-_LONGEST_OUTPUT:], type_[:63], facts, problem)
+    return PlanFacts(
+        msgspec.structs.replace(state, output={}),
+        output(state.output)[-_LONGEST_OUTPUT:],
+        type_[:63],
+        facts,
+        problem,
+        # Not beside a plan: who writes to the Secret then is in the agent's way.
+        wants_token=bool(data.get(plan.TOKEN_REQUEST)) and not data.get(plan.TOKEN) and not state.in_flight,
+    )
 
 
 def _host_facts(raw: bytes) -> tuple[Manifest | None, str]:

@@ -24,6 +24,7 @@ from slipway.fleet.inventory.reset import MAX_FAILURES, reset_plan
 from slipway.runtime import finalizers
 from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
+from slipway.runtime.logs import fields
 from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import READ, rule
 
@@ -95,6 +96,8 @@ class MachineInventoryReconciler:
         told = None if problem else await self._plan_facts(request)
         if told is not None and told.facts_problem:
             _log.warning("%s: %s", request, told.facts_problem)
+        if told is not None and told.wants_token:
+            await self._give_token(manifest)
         projection.tell(Status(manifest, self._clock()), manifest, told, problem=problem, twins=await hosts.elder_twins(self._cache, found))
         await patcher.save(manifest, self._cache)
         return Result(TAKEN_RETRY) if problem else DONE
@@ -121,6 +124,17 @@ class MachineInventoryReconciler:
         told = projection.facts_of(secret)
         self._known[request] = secret["metadata"]["resourceVersion"], told
         return told
+
+    async def _give_token(self, inventory: Manifest) -> None:
+        """Renew the token of a host that asks for it: by its Secret, which nobody can write to without the one that it has."""
+        metadata = inventory["metadata"]
+        secret = await self._client.get(SECRET, metadata["name"], metadata["namespace"])
+        if not projection.facts_of(secret).wants_token or not accounts.is_ours(secret, SECRET, inventory):
+            return
+        token = await accounts.token(self._client, metadata["name"], metadata["namespace"])
+        data = {**secret["data"], **plan.wire({plan.TOKEN: token, plan.TOKEN_REQUEST: b""})}
+        await self._client.update(SECRET, {**secret, "data": data})
+        _log.info("A host has a new token", extra=fields(inventory=f"{metadata['namespace']}/{metadata['name']}"))
 
     async def _delete(self, patcher: Patcher, manifest: Manifest) -> Result:
         """Let the inventory go once nobody uses its host; one that is to be reset gets the plan for it first, and must have applied it."""

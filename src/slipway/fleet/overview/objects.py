@@ -95,7 +95,7 @@ async def gather(client: AsyncClient, namespace: str = "", *, events: bool = Tru
         try:
             return await _listed(client, kind, namespace, labels=labels, fields=fields, metadata_only=metadata_only)
         except (ForbiddenError, NotFoundError) as error:
-            missing[kind.kind] = _why(kind, namespace, error)
+            missing[kind.kind] = why_missing(kind, namespace, absent=isinstance(error, NotFoundError))
             return []
 
     whole, secrets, told, catalogs = await asyncio.gather(
@@ -118,8 +118,8 @@ async def chosen(client: AsyncClient, namespace: str, selector: str) -> set[tupl
     """The hosts that a label selector finds, by namespace and name: the API server alone says what a selector means."""
     try:
         found = await client.list(MACHINE_INVENTORY, namespace, labels=selector, metadata_only=True)
-    except ForbiddenError as error:
-        raise OperatorError(_why(MACHINE_INVENTORY, namespace, error)) from None
+    except ForbiddenError:
+        raise OperatorError(why_missing(MACHINE_INVENTORY, namespace, absent=False)) from None
     except ApiError as error:
         if error.code != HTTPStatus.BAD_REQUEST:
             raise
@@ -174,8 +174,9 @@ def _place(manifest: Manifest) -> tuple[str, str]:
     return str(manifest["metadata"].get("namespace") or ""), str(manifest["metadata"]["name"])
 
 
-def _why(kind: Kind, namespace: str, error: ApiError) -> str:
-    if isinstance(error, NotFoundError):
+def why_missing(kind: Kind, namespace: str, *, absent: bool) -> str:
+    """The sentence about a kind of which nothing is seen: it is not there, or may not be listed."""
+    if absent:
         return f"{kind.kind} ({kind.api_version}) {NOT_INSTALLED}"
     place = f"in the namespace {namespace}" if namespace else "in all namespaces: name one with --namespace, or ask for the right"
     return f"you may not list {kind.plural}{'.' if kind.group else ''}{kind.group} {place}"

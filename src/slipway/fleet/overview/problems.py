@@ -51,6 +51,8 @@ LASTING = frozenset(
 """Reasons of BaremetalMachines that last until somebody does something; every other one is on its way."""
 # What is not well for longer than a node takes to come back by itself.
 _PATIENCE = timedelta(minutes=15)
+# What pools and BaremetalClusters say for a moment, while hosts come and go, is nobody's business.
+_SETTLED = timedelta(minutes=1)
 _TO_DO = {(row.kind, row.condition, row.reason): row.to_do for row in REASONS}
 _OURS = frozenset((BAREMETAL_MACHINE.kind, BAREMETAL_CLUSTER.kind, MACHINE_INVENTORY_POOL.kind))
 # What the conditions of a KubeadmControlPlane and of MachineSets say in these words is held up; without them they merely work.
@@ -136,7 +138,8 @@ def problems_of(kind: str, manifest: Manifest, now: datetime) -> list[Problem]:
         since = moment(each.get("lastTransitionTime"))
         if kind in _OURS:
             way = to_do(kind, type_, reason) if each.get("status") != "True" else ""
-            lasting = reason in LASTING if kind == BAREMETAL_MACHINE.kind else each.get("status") == "False"
+            is_bad = each.get("status") == "False" and since is not None and now - since > _SETTLED
+            lasting = reason in LASTING if kind == BAREMETAL_MACHINE.kind else is_bad
         else:
             way = _advised(kind, type_, each, is_new=not _has_node(manifest))
             lasting = since is not None and now - since > _PATIENCE

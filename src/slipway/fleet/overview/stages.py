@@ -74,7 +74,8 @@ def machine_stage(machine: Manifest, infrastructure: Manifest | None) -> tuple[s
     if infrastructure is not None and found in (CLEANING, FAILED):
         return found, _since(infrastructure, found) or deleted or made
     if deleted:
-        is_drained = str(condition(machine, core.DELETING_CONDITION).get("reason") or "") in _BEFORE_THE_HOST
+        # A host of ours is cleaned next, and until then it is a Node that has to go.
+        is_drained = bool(found) or str(condition(machine, core.DELETING_CONDITION).get("reason") or "") in _BEFORE_THE_HOST
         return (DRAINING if is_drained and (status.get("nodeRef") or {}).get("name") else DELETING), deleted
     if infrastructure is not None:
         return (found, _since(infrastructure, found) or made) if found else (PENDING, made)

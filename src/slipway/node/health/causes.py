@@ -33,18 +33,33 @@ class Cause(NamedTuple):
     """Whether the text is one that is known; else the sentence only repeats the last error."""
     line: str = ""
     """The line that told."""
+    fix: str = ""
+    """The commands that would help, where the sentence does not say it already."""
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        return (self.fix,) if self.fix else ()
+
+    @property
+    def clause(self) -> str:
+        """To be put after what is wrong; empty where the cause is not known."""
+        return f": {self.sentence}" if self.named else ""
+
+
+UNKNOWN = Cause("it left no message", None, named=False)
 
 
 class _Sign(NamedTuple):
-    """A text that tells a cause; ``\\1`` in the sentence is what its first group matched."""
+    """A text that tells a cause; ``\\1`` in the sentence and in the fix is what its first group matched."""
 
     text: re.Pattern[str]
     sentence: str
     certain_after: int | None
+    fix: str
 
 
-def _sign(text: str, sentence: str, certain_after: int | None) -> _Sign:
-    return _Sign(re.compile(text), sentence, certain_after)
+def _sign(text: str, sentence: str, certain_after: int | None, fix: str = "") -> _Sign:
+    return _Sign(re.compile(text), sentence, certain_after, fix)
 
 
 # A flag that is unknown today is unknown tomorrow; a port, a file or a disk may be freed between two starts.
@@ -76,7 +91,12 @@ _COMMON = (
         r"this machine does not have the address of \1; look at localAPIEndpoint.advertiseAddress",
         _TWICE,
     ),
-    _sign(r"no space left on device", "the disk is full", _TWICE),
+    _sign(
+        r"no space left on device",
+        "the disk is full",
+        _TWICE,
+        "find what fills it (df -h; du -xh --max-depth=2 /var | sort -h | tail), and remove that, or give the disk more room",
+    ),
     _sign(
         r"(?:inotify_init|fsnotify watcher): too many open files",
         "this machine has no inotify instances left; raise fs.inotify.max_user_instances with sysctl",
@@ -87,7 +107,14 @@ _COMMON = (
 )
 
 # What a component says of another one that it needs: that one is to be looked at, and it may come yet.
+_RENEW = "slipway certs check-expiration, then slipway certs renew all, and restart the static Pods"
 _DISTRUST = (
+    _sign(
+        r"x509: certificate has expired or is not yet valid: current time (\S+) is (after|before) ([^\s\"\\]+)",
+        r"a certificate is not valid at this machine's time (\1 is \2 \3)",
+        3,
+        f"look at the clock (timedatectl); if that is right: {_RENEW}",
+    ),
     _sign(
         r"(?:authentication handshake failed|Error while dialing).*?(x509: .*?)(?:\\?\"|$)",
         r"it and etcd do not trust each other's certificates (\1)",
@@ -95,7 +122,18 @@ _DISTRUST = (
     ),
     _sign(r"remote error: tls: (bad certificate|unknown certificate authority)", r"the other side refuses its certificate (\1)", 3),
 )
+_COMPACT = (
+    "compact and defragment etcd (etcdctl compact REVISION; etcdctl defrag), then etcdctl alarm disarm; "
+    "or raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml"
+)
 _DEPENDENCY = (
+    _sign(r"mvcc: database space exceeded", "etcd's database has reached its quota, and takes no more writes", None, _COMPACT),
+    _sign(
+        r"etcdserver: no leader",
+        "etcd has no leader, since most of its members cannot be reached",
+        None,
+        "bring the other members back, or take those that are gone for good out of etcd (etcdctl member list; etcdctl member remove ID)",
+    ),
     _sign(r"error creating storage factory: context deadline exceeded", "etcd does not answer it in time", None),
     _sign(r"leaderelection lost|failed to renew lease", "it lost its lease because the API server did not answer in time", None),
     _sign(
@@ -105,7 +143,24 @@ _DEPENDENCY = (
     ),
 )
 
+_RESTORE = (
+    "where other members of etcd are well: slipway reset here, and join this control plane again; "
+    "else restore a snapshot (etcdutl snapshot restore FILE --data-dir /var/lib/etcd)"
+)
 _ETCD = (
+    _sign(
+        r"((?:walpb?|snap): crc mismatch|wal: slice bounds out of range|failed to read WAL, cannot be repaired)",
+        r"its write-ahead log is damaged (\1)",
+        _TWICE,
+        _RESTORE,
+    ),
+    _sign(
+        r"(?:failed to open database|Opening bbolt db).*?(invalid database|checksum error|version mismatch)",
+        r"its database file is damaged (\1)",
+        _TWICE,
+        _RESTORE,
+    ),
+    _sign(r"etcdserver: corrupt cluster", "its data differ from those of the other members", _TWICE, _RESTORE),
     _sign(r"member count is unequal|member .* has already been bootstrapped", "its data folder belongs to another etcd cluster", _TWICE),
     _sign(r"cluster ID mismatch", "its peers belong to another etcd cluster", _TWICE),
     _sign(r"the member has been permanently removed from the cluster", "its member was removed from the etcd cluster", _TWICE),
@@ -117,6 +172,16 @@ _RUNTIME = (
     _sign(r"failed to mount|error mounting", "one of its volumes cannot be mounted", _TWICE),
 )
 
+# Told a line before the kubelet gives up for want of another kubeconfig, which is the consequence.
+_KUBELET_FIRST = (
+    _sign(
+        r"part of the existing bootstrap client certificate in (\S+) is expired: ([^\"]+?)\"",
+        r"its client certificate in \1 has expired (\2), and it did not get a new one in time",
+        _UNMENDING,
+        "on a control plane: slipway kubeconfig user --org system:nodes --client-name system:node:NAME > kubelet.conf, "
+        "put it to /etc/kubernetes/kubelet.conf of this node, then systemctl restart kubelet",
+    ),
+)
 _KUBELET = (
     _sign(
         r"running with swap on is not supported",
@@ -150,6 +215,18 @@ _KUBELET = (
     ),
     _sign(r"failed to get sandbox image \\?\"(\S+?)\\?\"", r"the runtime's sandbox image \1 cannot be had", 3),
     _sign(
+        r"couldn't parse as pod\((.*?)\), please check config file",
+        r"the kubelet cannot read the manifest: \1",
+        _TWICE,
+        "correct the file, or have it written anew: slipway init phase control-plane all (etcd's: slipway init phase etcd local)",
+    ),
+    _sign(
+        r"validate CRI v1 (?:runtime|image) API for endpoint \\?\"(\S+?)\\?\".*unknown service runtime",
+        r"the container runtime at \1 does not serve the CRI; containerd may have it disabled",
+        None,
+        "take cri out of disabled_plugins in /etc/containerd/config.toml, then systemctl restart containerd",
+    ),
+    _sign(
         r"validate CRI v1 (?:runtime|image) API for endpoint \\?\"(\S+?)\\?\"",
         r"the container runtime at \1 does not answer; 'systemctl status containerd' tells more",
         None,
@@ -158,6 +235,23 @@ _KUBELET = (
           r"its kubeconfig cannot be used\1", _TWICE),
     _sign(r"failed to initialize top level QOS containers|Failed to start ContainerManager", "it cannot set up the cgroups of Pods", 3),
 )  # fmt: skip
+
+# What containerd says when it does not start, or starts without what the kubelet needs.
+_CONTAINERD = (
+    _sign(
+        r"^containerd: failed to load TOML: (?:\S+: failed to load TOML: )?([^\s:]+): (.+)",
+        r"its configuration \1 is not valid: \2",
+        _UNMENDING,
+        r"correct \1, then systemctl restart containerd",
+    ),
+    _sign(
+        r"failed to load plugin (?:id=)?io\.containerd\.(?:grpc\.v1\.cri|cri\.v1\.runtime)\"? error=\"(.*?)\"(?: |$)",
+        r"its CRI plugin does not start: \1",
+        _TWICE,
+        "correct /etc/containerd/config.toml, then systemctl restart containerd",
+    ),
+    _sign(r"^containerd: (.+)", r"it says: \1", _UNMENDING, "look at /etc/containerd/config.toml, then systemctl restart containerd"),
+)
 
 _ERROR_LINE = re.compile(r'^[EF]\d{4} |^Error:|^error:|^panic:|"level":"(?:error|fatal|panic)"|^FATAL|^fatal')
 _HARMLESS = re.compile(r'^[IW]\d{4} |^\{"level":"(?:debug|info|warn)"')
@@ -180,7 +274,11 @@ def cause_of(component: str, failure: Failure) -> Cause:
 
 
 def kubelet_cause_of(failure: Failure) -> Cause:
-    return _known((*_KUBELET, *_COMMON), failure) or _unnamed(failure)
+    return _known(_KUBELET_FIRST, failure) or _known((*_KUBELET, *_COMMON), failure) or _unnamed(failure)
+
+
+def runtime_cause_of(failure: Failure) -> Cause:
+    return _known((*_CONTAINERD, *_COMMON), failure, all_lines=True) or _unnamed(failure)
 
 
 def last_error(log: Sequence[str]) -> str:
@@ -198,14 +296,14 @@ def _known(signs: Sequence[_Sign], failure: Failure, *, all_lines: bool = False)
     for line in (failure.message, *lines):
         for sign in signs:
             if line and (match := sign.text.search(line)):
-                return Cause(_tidy(match.expand(sign.sentence)), sign.certain_after, line=line)
+                return Cause(_tidy(match.expand(sign.sentence)), sign.certain_after, line=line, fix=match.expand(sign.fix))
     return None
 
 
 def _unnamed(failure: Failure) -> Cause:
     error = last_error(failure.log)
     if not error:
-        return Cause("it left no message", None, named=False)
+        return UNKNOWN
     return Cause(f"it says: {_tidy(error)}", _UNNAMED, named=False)
 
 

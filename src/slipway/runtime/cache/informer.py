@@ -89,7 +89,7 @@ class Informer:
         self._handlers: tuple[Handler, ...] = ()
         self._version = ""
         """Where the watch goes on from; empty when everything is to be listed."""
-        self._absent = False
+        self.absent = False
         """The server does not have the kind, and that has been said."""
         self._metrics = _InformerMetrics(metrics, self) if metrics is not None else None
 
@@ -139,8 +139,8 @@ class Informer:
                 if isinstance(error, NotFoundError) and not self._version:
                     # There is no such kind, so there are no objects of it: who asks gets that answer, and the kind may come yet.
                     self._synced()
-                    level = logging.DEBUG if self._absent else logging.INFO
-                    self._absent = True
+                    level = logging.DEBUG if self.absent else logging.INFO
+                    self.absent = True
                 self._failed(error, delay, level)
                 if not is_transient(error) or self._backoff.failures >= _RESUMES:
                     self._version = ""
@@ -176,7 +176,7 @@ class Informer:
                 break
         for gone in self.store.missing(seen):
             self._remove(gone)
-        self._version, self._absent = page.resource_version, False
+        self._version, self.absent = page.resource_version, False
         self._synced()
         if self._metrics is not None:
             self._metrics.listed()
@@ -262,7 +262,7 @@ class Informer:
         else:
             self.error = error.message
             self.tried.set()
-            absent = self._absent and isinstance(error, NotFoundError)
+            absent = self.absent and isinstance(error, NotFoundError)
             text = "The kind is not installed: it is asked for from time to time" if absent else "A list or watch failed and is tried again"
         if self._metrics is not None:
             self._metrics.failed(reason)

@@ -71,14 +71,14 @@ def next_renewal(current: CertificateSet) -> datetime:
     return min(_due_at(newest), settled if _unsigned(serving, newest) else max(settled, _due_at(serving)))
 
 
-def check_pair(certificate: bytes, key: bytes, source: str) -> None:
+def check_pair(certificate: bytes, key: bytes, source: str, whose: str = "the webhooks'") -> None:
     """That a certificate can be read and its key belongs to it."""
     try:
         matches = x509.belongs_to(x509.parse(certificate)[0], keys.parse_private(key))
     except ValueError as error:
-        raise OperatorError(f"the webhooks' certificate in {source} cannot be used: {error}") from None
+        raise OperatorError(f"{whose} certificate in {source} cannot be used: {error}") from None
     if not matches:
-        raise OperatorError(f"the webhooks' certificate in {source} cannot be used: the key in tls.key is not that of tls.crt")
+        raise OperatorError(f"{whose} certificate in {source} cannot be used: the key in tls.key is not that of tls.crt")
 
 
 def _known(current: CertificateSet | None, now: datetime) -> tuple[list[Certificate], x509.Authority, Certificate] | None:

@@ -65,17 +65,18 @@ class Folder(NamedTuple):
     """``tls.crt`` and ``tls.key`` in a folder, as cert-manager's Secrets are mounted."""
 
     path: Path
+    whose: str = "the webhooks'"
 
     async def pair(self) -> Pair:
         pair = Pair(*(self._read(name) for name in ("tls.crt", "tls.key")))
-        certificates.check_pair(*pair, source=str(self.path))
+        certificates.check_pair(*pair, source=str(self.path), whose=self.whose)
         return pair
 
     def _read(self, name: str) -> bytes:
         try:
             return (self.path / name).read_bytes()
         except OSError as error:
-            raise OperatorError(f"cannot read the webhooks' certificate {self.path / name}: {error.strerror or error}") from None
+            raise OperatorError(f"cannot read {self.whose} certificate {self.path / name}: {error.strerror or error}") from None
 
 
 class HttpsServer:

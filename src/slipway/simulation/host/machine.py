@@ -246,6 +246,7 @@ class Machine:
             "/proc/sys/kernel/random/boot_id": str(boot_id),
             "/proc/sys/kernel/hostname": self.hostname,
             "/proc/meminfo": "MemTotal: 16384000 kB",
+            "/proc/mounts": "/dev/vda / ext4 rw,relatime 0 0",
             "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Simulated",
             "/sys/class/dmi/id/product_uuid": self.hardware.uuid,
             "/sys/class/dmi/id/product_serial": self.hardware.serial,

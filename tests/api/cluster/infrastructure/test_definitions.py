@@ -106,8 +106,11 @@ def test_a_status_has_what_either_contract_waits_for(kind: str) -> None:
         (("BaremetalCluster", "spec", "controlPlaneLoadBalancer", "type"), {"enum": ["Internal", "External"], "default": "Internal"}),
         (("BaremetalCluster", "spec", "controlPlaneLoadBalancer", "port"), {"minimum": 1, "maximum": 65535, "default": 6443}),
         (("BaremetalCluster", "spec", "networkDevice"), {"default": "eth0"}),
-        (("BaremetalMachine", "spec", "allocationPolicy"), {"enum": ["Ordered"], "default": "Ordered"}),
-        (("BaremetalMachineTemplate", "spec", "template", "spec", "allocationPolicy"), {"enum": ["Ordered"], "default": "Ordered"}),
+        (("BaremetalMachine", "spec", "allocationPolicy"), {"enum": ["Ordered", "PreferSame"], "default": "Ordered"}),
+        (
+            ("BaremetalMachineTemplate", "spec", "template", "spec", "allocationPolicy"),
+            {"enum": ["Ordered", "PreferSame"], "default": "Ordered"},
+        ),
         (
             ("BaremetalMachine", "status", "phase"),
             {"enum": ["Pending", "Allocated", "Reprovisioning", "Running", "Preparing", "Failed"]},

@@ -12,7 +12,7 @@ from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
 from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, choose
+from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, SameHostError, choose
 from slipway.fleet.baremetal.hosts.host import Host, HostOwner
 from slipway.kube.aio import AsyncClient
 from slipway.runtime.objects import Request
@@ -66,6 +66,43 @@ def test_a_host_that_cannot_be_had_is_told_with_its_reason(host: Host | None, sa
 
 def test_a_host_that_is_ones_own_already_is_chosen_whatever_its_state() -> None:
     assert choose(members("a"), {"a": FREE._replace(owner=ME.owner, state="Allocated", ready=False)}, ME, meant=()) == "a"
+
+
+GROUP = "c/workers"
+SAME = ME._replace(group=GROUP, same=True)
+
+
+def test_a_host_that_a_machine_of_the_same_group_had_comes_first_where_that_is_preferred() -> None:
+    hosts = {"a": FREE, "b": FREE._replace(name="b", group="c/others"), "c": FREE._replace(name="c", group=GROUP)}
+    assert choose(members("a", "b", "c"), hosts, SAME, meant=()) == "c"
+    assert choose(members("a", "b", "c"), hosts, SAME._replace(same=False), meant=()) == "a"
+    assert choose(members("a", "b"), hosts, SAME, meant=()) == "a"
+
+
+def test_a_host_of_the_same_group_that_is_being_given_back_is_waited_for() -> None:
+    leaving = FREE._replace(name="b", group=GROUP, state="Preparing", owner=OTHER)
+    with pytest.raises(SameHostError) as error:
+        choose(members("a", "b"), {"a": FREE, "b": leaving}, SAME, meant={"b"}, leaving={"b"})
+    assert error.value.message == "waiting for b, which a machine of c/workers has, to be given back and cleaned"
+
+
+@pytest.mark.parametrize(
+    ("host", "leaving"),
+    [
+        (FREE._replace(name="b", group="c/others", state="Preparing", owner=OTHER), {"b"}),
+        (FREE._replace(name="b", group=GROUP, state="Unavailable", owner=OTHER), {"b"}),
+        (FREE._replace(name="b", group=GROUP, state="Allocated", owner=OTHER), set()),
+    ],
+    ids=["another group's", "one whose clean failed", "one in use"],
+)
+def test_no_other_host_is_waited_for(host: Host, leaving: set[str]) -> None:
+    assert choose(members("a", "b"), {"a": FREE, "b": host}, SAME, meant=(), leaving=leaving) == "a"
+
+
+def test_a_host_in_the_failure_domain_of_the_machine_comes_first_and_another_one_will_do() -> None:
+    hosts = {"a": FREE._replace(failure_domain="rack-a"), "b": FREE._replace(name="b", failure_domain="rack-b")}
+    assert choose(members("a", "b"), hosts, ME._replace(failure_domain="rack-b"), meant=()) == "b"
+    assert choose(members("a", "b"), hosts, ME._replace(failure_domain="rack-c"), meant=()) == "a"
 
 
 async def _race(racers: list[tuple[Claimant, AsyncClient]], metal: Estate, host: str) -> list[Claimant]:

@@ -10,8 +10,9 @@ from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
+from slipway.api.cluster.meta import LabelSelector
 from slipway.fleet.baremetal.hosts.host import Host, HostOwner
-from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, state_of
+from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, selected, state_of
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 NAMES = [f"rack-{number}" for number in range(5)]
@@ -72,6 +73,73 @@ def test_of_two_pools_the_older_one_takes_a_host_and_one_that_has_it_keeps_it(
     pools = [OtherPool(name, frozenset({"a"}), (ages[name], name)) for name in ("mine", *rivals)]
     host = Host("a", pool=marked, owner=HostOwner("c", "m", "m") if owned else None)
     assert adopted("a", host, pools[0], pools) is taken
+
+
+def chooses(**labels: str) -> LabelSelector:
+    return LabelSelector(match_labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("host", "labels", "others", "chosen"),
+    [
+        (Host("a"), {"role": "worker"}, [], True),
+        (Host("a"), {"role": "storage"}, [], False),
+        (Host("a"), {"role": "worker"}, [OtherPool("b", frozenset({"a"}), ("2027", "b"))], False),
+        (Host("a"), {"role": "worker"}, [OtherPool("b", frozenset(), ("2025", "b"), chooses(role="worker"))], False),
+        (Host("a"), {"role": "worker"}, [OtherPool("b", frozenset(), ("2027", "b"), chooses(role="worker"))], True),
+        (Host("a", pool="b", owner=HostOwner("c", "m", "m")), {"role": "worker"}, [OtherPool("b", frozenset(), ("2027", "b"))], False),
+        (Host("a", pool="mine", owner=HostOwner("c", "m", "m")), {}, [], True),
+        (Host("a", pool="mine"), {}, [], False),
+    ],
+    ids=[
+        "its labels fit",
+        "they do not",
+        "another pool names it",
+        "an older pool selects it",
+        "a younger pool selects it",
+        "a machine of another pool has it",
+        "a machine of this pool has it",
+        "its labels do not fit any more",
+    ],
+)
+def test_a_pool_selects_hosts_by_their_labels(host: Host, labels: dict[str, str], others: list[OtherPool], chosen: bool) -> None:
+    mine = OtherPool("mine", frozenset(), ("2026", "mine"), chooses(role="worker"))
+    assert selected({"a": (host, labels)}, mine, others) == (["a"] if chosen else [])
+
+
+@pytest.mark.asyncio
+async def test_hosts_that_a_pool_selects_are_members_after_those_that_it_names(metal: Estate) -> None:
+    await metal.cluster()
+    for number, role in enumerate(("worker", "worker", "worker", "storage")):
+        await metal.host(f"rack-{number}", metadata={"labels": {"role": role}})
+    selector = {"matchLabels": {"role": "worker"}}
+    spec = {"clusterName": "c", "machineInventories": [{"name": "rack-2"}], "selector": selector}
+    await metal.create(MACHINE_INVENTORY_POOL, "pool", spec=spec)
+    await metal.reconcile("pool", metal.pools)
+    assert (await metal.get(MACHINE_INVENTORY_POOL, "pool"))["status"]["selected"] == ["rack-0", "rack-1"]
+    assert await status(metal) == {**dict.fromkeys(COUNTERS, 0), "total": 3, "available": 3}
+    for machine, host in (("m", "rack-2"), ("n", "rack-0")):
+        await metal.machine(machine)
+        await metal.reconcile(machine)
+        assert (await metal.status(machine))["machineInventoryRef"]["name"] == host
+    # One that is in use stays, whatever its labels become.
+    for name in ("rack-0", "rack-1"):
+        await metal.patch(MACHINE_INVENTORY, name, {"metadata": {"labels": {"role": None}}})
+    await metal.reconcile("pool", metal.pools)
+    assert (await metal.get(MACHINE_INVENTORY_POOL, "pool"))["status"]["selected"] == ["rack-0"]
+    assert "pool" not in await metal.annotations("rack-1")
+
+
+@pytest.mark.asyncio
+async def test_a_selector_that_means_nothing_selects_nothing_and_is_told(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    selector = {"matchExpressions": [{"key": "role", "operator": "Near", "values": ["x"]}]}
+    await metal.create(MACHINE_INVENTORY_POOL, "pool", spec={"clusterName": "c", "selector": selector})
+    await metal.reconcile("pool", metal.pools)
+    told = await metal.condition("pool", "MembersValid", MACHINE_INVENTORY_POOL)
+    assert told[:2] == ("False", "SelectorInvalid")
+    assert '"Near" is not a valid label selector operator' in told[2]
 
 
 async def status(metal: Estate, name: str = "pool") -> dict[str, int]:

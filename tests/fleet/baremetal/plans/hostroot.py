@@ -6,13 +6,14 @@ Instructions are run for real, by the shell that they name; paths in their envir
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 from slipway.api.elemental.plan import Instruction, Plan
 
 # Programs that a plan may call and that would change the machine; what they answer is in files that a test writes.
-PROGRAMS = ("cloud-init", "elemental", "systemctl", "systemd-run", "ip", "ctr", "crictl", "chroot", "kill")
+PROGRAMS = ("cloud-init", "elemental", "systemctl", "systemd-run", "ip", "ctr", "crictl", "chroot", "kill", "umount", "fstrim")
 _PROGRAM = """\
 #!/bin/sh
 echo "{name} $*" >> "{root}/calls"
@@ -65,7 +66,8 @@ class HostRoot:
     def run(self, instruction: Instruction) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": f"{self._bin}:{os.environ['PATH']}"}
         for name, _, value in (each.partition("=") for each in instruction.env):
-            environment[name] = f"{self.root}{value}" if value.startswith("/") else value
+            # Each path of a list, too.
+            environment[name] = re.sub(r"(^| )/", rf"\1{self.root}/", value)
         return subprocess.run([instruction.command, *instruction.args], env=environment, capture_output=True, text=True, check=False)
 
     def apply(self, plan: Plan, *, until: str = "") -> str:

@@ -38,7 +38,7 @@ def env(of: Instruction) -> dict[str, str]:
     return dict(each.split("=", 1) for each in of.env)
 
 
-@pytest.mark.parametrize("plan", [reprovision(WANTED), clean("uid-1", "10.0.0.9")], ids=["reprovision", "clean"])
+@pytest.mark.parametrize("plan", [reprovision(WANTED), clean("uid-1", "10.0.0.9", scrub=True)], ids=["reprovision", "clean"])
 def test_every_script_is_one_that_a_shell_reads(plan: Plan) -> None:
     for each in plan.instructions:
         assert (each.command, each.args[0]) == ("/bin/sh", "-c")
@@ -56,6 +56,7 @@ def test_the_steps_come_in_the_order_of_the_guide() -> None:
         "tidy-up",
         "reboot",
     ]
+    assert [each.name for each in clean("uid-1", scrub=True).instructions][-2:] == ["stop-containerd", "scrub"]
     assert [each.name for each in clean("uid-1").instructions] == ["stop-vip", "mask-kubelet", "remove-workload", "stop-containerd"]
 
 
@@ -331,3 +332,29 @@ def quick(plan: Plan, patience: int = 2) -> Plan:
             for each in plan.instructions
         )
     )
+
+
+def test_a_scrub_leaves_nothing_of_the_cluster_and_the_instance_as_it_was(host: HostRoot) -> None:
+    for path in ("/var/lib/kubelet/pods/1/token", "/var/lib/etcd/member/wal", "/etc/kubernetes/pki/ca.key", "/var/log/pods/x/0.log"):
+        host.write(path, "secret")
+    host.write("/var/lib/kubelet/.hidden", "secret")
+    for name in ("user-data", "meta-data", "network-config"):
+        host.write(f"/var/lib/cloud/seed/nocloud/{name}", "secret" if name == "user-data" else "kept")
+    for name in ("user-data.txt", "user-data.txt.i", "obj.pkl"):
+        host.write(f"/var/lib/cloud/instances/i-1/{name}", "secret")
+    host.write("/var/lib/cloud/instances/i-1/datasource", "kept")
+    host.write("/home/operator/notes", "kept")
+    mounted = [f"{host.root}/var/lib/kubelet/pods/1", f"{host.root}/var/lib/kubelet/pods/1/volumes/a", f"{host.root}/mnt/data"]
+    host.write("/proc/mounts", "".join(f"tmpfs {each} tmpfs rw 0 0\n" for each in mounted))
+    done = host.run(instruction(clean("uid-1", scrub=True), "scrub"))
+    assert done.returncode == 0, done.stdout
+    files = [path for top in ("var", "etc", "home") for path in host.path(top).rglob("*") if path.is_file()]
+    assert {str(path.relative_to(host.root)): path.read_text() for path in files} == {
+        "var/lib/cloud/seed/nocloud/user-data": "#cloud-config\n",
+        "var/lib/cloud/seed/nocloud/meta-data": "kept",
+        "var/lib/cloud/seed/nocloud/network-config": "kept",
+        "var/lib/cloud/instances/i-1/datasource": "kept",
+        "home/operator/notes": "kept",
+    }
+    assert [call for call in host.calls if call.startswith("umount")] == [f"umount {mounted[1]}", f"umount {mounted[0]}"]
+    assert host.run(instruction(clean("uid-1", scrub=True), "scrub")).returncode == 0, "a second time too"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from fleet.fuse import Fuse, Killed
 from fleet.infrastructure import TEST_CLUSTER
 from fleet.machines.stage import CONTROL_PLANE, Stage
 from fleet.world import CA_PAIR
@@ -22,22 +23,6 @@ REFERENCES = {
     "infrastructureRef": {"apiGroup": TEST_CLUSTER.group, "kind": "TestCluster", "name": "c"},
     "controlPlaneRef": {"apiGroup": CONTROL_PLANE.group, "kind": "TestControlPlane", "name": "cp"},
 }
-
-
-class Killed(BaseException):
-    """Nothing handles this, as nothing handles a kill -9."""
-
-
-class Fuse:
-    """Blows at the ``at``-th request, when the API server has done it."""
-
-    def __init__(self, at: int, error: type[BaseException]) -> None:
-        self.left, self.error = at, error
-
-    def __call__(self, verb: str, code: int, seconds: float) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise self.error("the answer is lost")
 
 
 async def _process(stage: Stage, fuse: Fuse | None) -> bool:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from msgspec import field
 
+from slipway.api.cluster.core.cluster import FailureDomain
 from slipway.api.cluster.infrastructure.names import EXTERNAL, INTERNAL
 from slipway.api.cluster.meta import CONDITIONS, Condition, Int32, Int64, ObjectMetadata, Type
-from slipway.api.machinery.openapi import REQUIRED, at_least, between, default, length, one_of
+from slipway.api.machinery.openapi import REQUIRED, at_least, between, default, items, length, one_of
 
 DEFAULT_PORT = 6443
 DEFAULT_NETWORK_DEVICE = "eth0"
@@ -66,6 +67,8 @@ class BaremetalClusterStatus(Type):
     """Whether machines can be made; as the v1beta1 contract has it."""
     initialization: InitializationStatus = field(default_factory=InitializationStatus)
     """How far the object has come for the first time. Cluster API's controllers wait for it."""
+    failure_domains: Annotated[list[FailureDomain], items(None, 100, keys=("name",))] = field(default_factory=list)
+    """The failure domains that hosts of the cluster's pools are labelled with; a control plane is spread over them."""
     conditions: Annotated[list[Condition], CONDITIONS] = field(default_factory=list)
     """The state in its aspects."""
     observed_generation: Annotated[Int64, at_least(0)] = 0

@@ -8,7 +8,7 @@ from msgspec import field
 
 from slipway.api.cluster.core.machine import MachineAddress
 from slipway.api.cluster.infrastructure.cluster import InitializationStatus
-from slipway.api.cluster.infrastructure.names import ORDERED, PHASES
+from slipway.api.cluster.infrastructure.names import ALLOCATION_POLICIES, CLEAN_POLICIES, KEEP, ORDERED, PHASES
 from slipway.api.cluster.meta import CONDITIONS, DNS_SUBDOMAIN, Condition, Int64, ObjectMetadata, ObjectReference, Time, Type
 from slipway.api.machinery.openapi import REQUIRED, at_least, default, items, length, one_of, pattern
 
@@ -25,8 +25,12 @@ class BaremetalMachineSpec(Type):
 
     machine_inventory_pool_ref: Annotated[PoolReference, REQUIRED] = field(default_factory=PoolReference)
     """The pool that a host is taken from; it never changes."""
-    allocation_policy: Annotated[str, one_of(ORDERED), default(ORDERED)] = ""
-    """Ordered: the first host that is free, in the order in which the pool names them."""
+    allocation_policy: Annotated[str, one_of(*ALLOCATION_POLICIES), default(ORDERED)] = ""
+    """Ordered: the first host that is free, in the order of the pool. PreferSame: first those that a machine of the same control plane or
+    deployment had, and one of them that is still being cleaned is waited for."""
+    clean_policy: Annotated[str, one_of(*CLEAN_POLICIES), default(KEEP)] = ""
+    """What is done when a host is given back. Keep: the node is ended, and what it left is cleared before the host is used again. Scrub: it
+    is cleared at once, with the bootstrap data and the logs of Pods, for hosts that change hands."""
     provider_id: Annotated[str, length(None, 512)] = field(default="", name="providerID")
     """The identity that the Node has, too: baremetal:/// and the name of the inventory. The provider fills it in."""
 
@@ -56,6 +60,8 @@ class BaremetalMachineStatus(Type):
     """When that plan was written."""
     plan_applied_time: Time = ""
     """When the host was first seen to have applied it."""
+    failure_domain: Annotated[str, length(None, 256)] = ""
+    """The failure domain that the host is in, where its inventory is labelled with one."""
     addresses: Annotated[list[MachineAddress], items(None, 256, atomic=True)] = field(default_factory=list)
     """Addresses of the host."""
     failure_reason: str = ""

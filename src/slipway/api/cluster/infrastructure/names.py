@@ -51,8 +51,20 @@ PHASES = (PENDING_PHASE, ALLOCATED_PHASE, REPROVISIONING_PHASE, RUNNING_PHASE, P
 INTERNAL = "Internal"
 EXTERNAL = "External"
 
-# Of a template: hosts are taken in the order in which the pool names them.
+# Of a template: hosts are taken in the order of the pool, or first those that a machine of the same control plane or deployment had.
 ORDERED = "Ordered"
+PREFER_SAME = "PreferSame"
+ALLOCATION_POLICIES = (ORDERED, PREFER_SAME)
+
+# Of a template: what a clean does beside ending the node.
+KEEP = "Keep"
+SCRUB = "Scrub"
+CLEAN_POLICIES = (KEEP, SCRUB)
+
+FAILURE_DOMAIN_LABEL = "topology.kubernetes.io/zone"
+"""On an inventory: the failure domain that its host is in, such as its rack."""
+GROUP_ANNOTATION = "slipway.io/allocated-for"
+"""On an inventory: the control plane or deployment whose machine has its host, or had it last, as cluster/name."""
 
 # Of a BaremetalCluster.
 ENDPOINT_READY_CONDITION = "EndpointReady"
@@ -72,6 +84,7 @@ MEMBERS_VALID_CONDITION = "MembersValid"
 ALLOCATED_REASON = "Allocated"
 POOL_MISSING_REASON = "PoolMissing"
 POOL_EXHAUSTED_REASON = "PoolExhausted"
+WAITING_FOR_SAME_HOST_REASON = "WaitingForSameHost"
 POOL_INVALID_REASON = "PoolInvalid"
 INVENTORY_LOST_REASON = "InventoryLost"
 WAITING_FOR_CLUSTER_INFRASTRUCTURE_REASON = "WaitingForClusterInfrastructure"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import field
 
-from slipway.api.cluster.meta import CONDITIONS, DNS_SUBDOMAIN, Condition, Int32, Int64, ObjectMetadata, Type
+from slipway.api.cluster.meta import CONDITIONS, DNS_SUBDOMAIN, Condition, Int32, Int64, LabelSelector, ObjectMetadata, Type
 from slipway.api.machinery.openapi import REQUIRED, at_least, items, length, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class PoolMember(Type):
@@ -28,6 +31,14 @@ class MachineInventoryPoolSpec(Type):
     """The Cluster whose machines may take hosts of the pool."""
     machine_inventories: Annotated[list[PoolMember], items(None, 10_000, atomic=True)] = field(default_factory=list)
     """The hosts, in the order in which they are taken. A host is in one pool at most."""
+    selector: LabelSelector | None = None
+    """Further hosts by the labels of their inventories, taken after those that are named, by their names. A host that a pool names, or that
+    an older pool selects, stays that pool's. An empty selector selects every host of the namespace."""
+
+    def members_with(self, selected: Iterable[str]) -> list[PoolMember]:
+        """Those that are named, and after them those that the selector has brought in."""
+        named = {member.name for member in self.machine_inventories}
+        return [*self.machine_inventories, *(PoolMember(name=name) for name in selected if name not in named)]
 
 
 class MachineInventoryPoolStatus(Type):
@@ -47,6 +58,8 @@ class MachineInventoryPoolStatus(Type):
     """How many are becoming a node."""
     unavailable: Annotated[Int32, at_least(0)] = 0
     """How many cannot be used until somebody has looked at them, those that are not there included."""
+    selected: Annotated[list[str], items(None, 10_000, atomic=True)] = field(default_factory=list)
+    """The hosts that the selector has brought in."""
     conditions: Annotated[list[Condition], CONDITIONS] = field(default_factory=list)
     """The state in its aspects."""
     observed_generation: Annotated[Int64, at_least(0)] = 0
@@ -65,3 +78,8 @@ class MachineInventoryPool(Type):
     """Which hosts wait for which cluster."""
     status: MachineInventoryPoolStatus = field(default_factory=MachineInventoryPoolStatus)
     """The hosts, counted."""
+
+    @property
+    def members(self) -> list[PoolMember]:
+        """The hosts of the pool: those that it names, and after them those that it selects."""
+        return self.spec.members_with(self.status.selected)

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import field
 
 from slipway.api.cluster.infrastructure.machine import PoolReference
-from slipway.api.cluster.infrastructure.names import ORDERED
+from slipway.api.cluster.infrastructure.names import ALLOCATION_POLICIES, CLEAN_POLICIES, KEEP, ORDERED
 from slipway.api.cluster.meta import ObjectMetadata, TemplateMeta, Type
 from slipway.api.machinery.openapi import REQUIRED, default, one_of
 
@@ -20,8 +20,12 @@ class BaremetalMachineTemplateResourceSpec(Type):
 
     machine_inventory_pool_ref: Annotated[PoolReference, REQUIRED] = field(default_factory=PoolReference)
     """The pool that hosts are taken from."""
-    allocation_policy: Annotated[str, one_of(ORDERED), default(ORDERED)] = ""
-    """Ordered: the first host that is free, in the order in which the pool names them."""
+    allocation_policy: Annotated[str, one_of(*ALLOCATION_POLICIES), default(ORDERED)] = ""
+    """Ordered: the first host that is free, in the order of the pool. PreferSame: first those that a machine of the same control plane or
+    deployment had, and one of them that is still being cleaned is waited for."""
+    clean_policy: Annotated[str, one_of(*CLEAN_POLICIES), default(KEEP)] = ""
+    """What is done when a host is given back. Keep: the node is ended, and what it left is cleared before the host is used again. Scrub: it
+    is cleared at once, with the bootstrap data and the logs of Pods, for hosts that change hands."""
 
 
 class BaremetalMachineTemplateResource(Type):

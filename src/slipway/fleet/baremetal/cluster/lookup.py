@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
-from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, CLUSTER
+from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, CLUSTER, MACHINE_INVENTORY_POOL
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
 from slipway.runtime.cache.cache import ON_ITS_WAY
@@ -64,6 +65,13 @@ async def of_machine(found: Object, cache: Cache) -> Iterable[Request]:
 
 async def of_pool(found: Object, cache: Cache) -> Iterable[Request]:
     return await of_cluster_name(found.namespace, read(found, MachineInventoryPool).spec.cluster_name, cache)
+
+
+async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
+    """The cluster of the pool that a host is in."""
+    name = found.metadata.annotations.get(names.POOL_ANNOTATION, "")
+    pool = await cache.get(MACHINE_INVENTORY_POOL, name, found.namespace) if name else None
+    return await of_pool(pool, cache) if pool is not None else []
 
 
 async def of_cluster_name(namespace: str, cluster: str, cache: Cache) -> list[Request]:

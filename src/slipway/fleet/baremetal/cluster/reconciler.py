@@ -11,6 +11,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_PORT, BaremetalCluster, BaremetalClusterSpec
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, CLUSTER, CORE_EVENT
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, PAUSED_CONDITION, READY_CONDITION
+from slipway.fleet.baremetal.cluster import failuredomains
 from slipway.fleet.baremetal.cluster.lookup import cluster_name, is_ours
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
@@ -44,6 +45,7 @@ RULES = (
     rule(BAREMETAL_MACHINE, "list", "watch"),
     rule(CLUSTER, "list", "watch"),
     rule(CORE_EVENT, "create", "patch"),
+    *failuredomains.RULES,
 )
 
 
@@ -69,6 +71,7 @@ WATCHES = (
     Watch(BAREMETAL_CLUSTER),
     Watch(CLUSTER, of_cluster, changed(cluster_from)),
     Watch(BAREMETAL_MACHINE, of_machine, _gone),
+    *failuredomains.WATCHES,
 )
 
 
@@ -154,6 +157,7 @@ class BaremetalClusterReconciler:
             status.fields["initialization"] = {**(status.fields.get("initialization") or {}), "provisioned": True}
         else:
             status.fields.setdefault("ready", False)
+        status.fields["failureDomains"] = await failuredomains.found_domains(self._cache, scope.cluster) or None
         status.set(names.ENDPOINT_READY_CONDITION, TRUE if verdict.is_well else FALSE, verdict.reason, verdict.message)
         status.sum_up(READY_CONDITION, (names.ENDPOINT_READY_CONDITION,))
         status.observed()

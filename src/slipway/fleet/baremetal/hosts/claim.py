@@ -40,10 +40,20 @@ class Claimant(NamedTuple):
     namespace: str
     pool: str
     owner: HostOwner
+    group: str = ""
+    """The control plane or deployment that it is of, as cluster/name."""
+    failure_domain: str = ""
+    """Where its host should be, if there is one that is free."""
+    same: bool = False
+    """Hosts that machines of the same group had come first."""
 
 
 class LostClaimError(OperatorError):
     """The host that was meant cannot be had."""
+
+
+class SameHostError(OperatorError):
+    """A host that a machine of the same group had is being cleaned, and worth waiting for."""
 
 
 def is_of(host: Host, claimant: Claimant) -> bool:
@@ -70,25 +80,42 @@ def why_not(host: Host, claimant: Claimant) -> str:
     return ""
 
 
-def choose(members: Sequence[PoolMember], hosts: Mapping[str, Host], claimant: Claimant, meant: Collection[str]) -> str:
+def choose(
+    members: Sequence[PoolMember], hosts: Mapping[str, Host], claimant: Claimant, meant: Collection[str], leaving: Collection[str] = ()
+) -> str:
     """The first host of the pool, in its order, that is free; a sentence with the reasons of all of them where none is.
 
-    ``meant`` are those that other BaremetalMachines mean and have not claimed yet: they come last, as they may be free again.
+    Before the order counts whose a host was, where the claimant prefers that, and where it is.  ``meant`` are those that other
+    BaremetalMachines mean and have not claimed yet: they come last, as they may be free again.  ``leaving`` are the hosts of machines that
+    are being deleted.
     """
-    refused, later = [], ""
+    refused, free = [], []
     for name in dict.fromkeys(member.name for member in members):
         host = hosts.get(name)
         why = "there is no such MachineInventory" if host is None else why_not(host, claimant)
-        if why:
+        if host is None or why:
             refused.append(f"{name}: {why}")
-        elif name not in meant:
-            return name
         else:
-            later = later or name
-    if later:
-        return later
+            free.append(host)
+    if claimant.same and not any(_is_same(host, claimant) and host.name not in meant for host in free):
+        coming = (names.ALLOCATED, names.PREPARING)
+        awaited = [name for name, host in hosts.items() if name in leaving and _is_same(host, claimant) and host.state in coming]
+        if awaited:
+            raise SameHostError(f"waiting for {awaited[0]}, which a machine of {claimant.group} has, to be given back and cleaned")
+    if free:
+        return min(free, key=lambda host: _rank(host, claimant, meant)).name
     told = "; ".join(refused[:10]) + (f"; and {len(refused) - 10} more" if len(refused) > 10 else "") if refused else "it names no host"
     raise LostClaimError(f"the MachineInventoryPool {claimant.pool} has no host that is free: {told}")
+
+
+def _is_same(host: Host, claimant: Claimant) -> bool:
+    return bool(claimant.group) and host.group == claimant.group
+
+
+def _rank(host: Host, claimant: Claimant, meant: Collection[str]) -> tuple[bool, bool, bool]:
+    """Lower for a better host; the order of the pool decides between equals."""
+    elsewhere = bool(claimant.failure_domain) and host.failure_domain != claimant.failure_domain
+    return host.name in meant, elsewhere, claimant.same and not _is_same(host, claimant)
 
 
 async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, life: Cycle) -> Manifest:
@@ -108,6 +135,7 @@ async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant,
             raise LostClaimError(f"the MachineInventory {name} cannot be claimed: {why}")
         owners = dict(zip(names.OWNER_ANNOTATIONS, claimant.owner, strict=True))
         state = {names.POOL_ANNOTATION: claimant.pool, names.ALLOCATION_STATE_ANNOTATION: names.ALLOCATED}
+        state |= {names.GROUP_ANNOTATION: claimant.group} if claimant.group else {}
         patch = annotations_patch(found["metadata"]["resourceVersion"], {**owners, **state, **record.noted(found, life)})
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)

@@ -47,6 +47,9 @@ class Host(NamedTuple):
     quarantined_by: str = ""
     network: ObservedNetwork | None = None
     why_not_ready: str = ""
+    failure_domain: str = ""
+    group: str = ""
+    """The control plane or deployment that it is or was allocated for, as cluster/name."""
 
 
 def host_from(found: Object) -> Host:
@@ -65,6 +68,8 @@ def host_from(found: Object) -> Host:
         quarantined_by=annotations.get(QUARANTINE_ANNOTATION, ""),
         network=inventory.spec.observed_network,
         why_not_ready="its host has not taken a plan yet" if ready is None else ready.message or ready.reason,
+        failure_domain=found.metadata.labels.get(names.FAILURE_DOMAIN_LABEL, ""),
+        group=annotations.get(names.GROUP_ANNOTATION, ""),
     )
 
 

@@ -9,26 +9,55 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
+from slipway.fleet.contract import selectors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.api.cluster.meta import LabelSelector
     from slipway.fleet.baremetal.hosts.host import Host
 
 MEMBER_UNSUPPORTED_REASON = "MemberUnsupported"
 MEMBER_ORPHANED_REASON = "MemberOrphaned"
+SELECTOR_INVALID_REASON = "SelectorInvalid"
 
 # What the counters of the status are called, by the state of a host.
 _COUNTERS = {state: state.lower() for state in names.ALLOCATION_STATES}
 
 
 class OtherPool(NamedTuple):
-    """Another pool of the namespace, as far as it may dispute a host; ``rank`` is lower for the older one."""
+    """A pool of the namespace, as far as it may dispute a host; ``rank`` is lower for the older one."""
 
     name: str
     members: frozenset[str]
     rank: tuple[str, str]
+    selector: LabelSelector | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether it has a selector that means something."""
+        return self.selector is not None and not selectors.problem(self.selector)
+
+
+def selected(hosts: Mapping[str, tuple[Host, Mapping[str, str]]], pool: OtherPool, others: Collection[OtherPool]) -> list[str]:
+    """The hosts that a pool's selector brings in, of all of the namespace with their labels.
+
+    One that a pool names is that pool's; of those that select a host, the older pool has it.  While a machine has a host, it stays in the
+    pool that it was taken from, whatever its labels become.
+    """
+    if pool.selector is None or not pool.selects:
+        return []
+    named = frozenset[str]().union(pool.members, *(other.members for other in others))
+    older = [other.selector for other in others if other.selector is not None and other.selects and other.rank < pool.rank]
+    there = {pool.name, *(other.name for other in others)}
+    found = []
+    for name, (host, labels) in sorted(hosts.items()):
+        held = host.pool if host.owner is not None and host.pool in there else ""
+        wanted = selectors.matches(pool.selector, labels) and not any(selectors.matches(each, labels) for each in older)
+        if name not in named and (held == pool.name or (wanted and not held)):
+            found.append(name)
+    return found
 
 
 class Problem(NamedTuple):
@@ -93,6 +122,12 @@ def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
                 )
             )
     return found
+
+
+def selector_problems(selector: LabelSelector | None) -> list[Problem]:
+    """A selector that cannot be understood selects nothing, and says so."""
+    why = selectors.problem(selector) if selector is not None else ""
+    return [Problem(SELECTOR_INVALID_REASON, f"the selector selects no host: {why}")] if why else []
 
 
 def adopted(name: str, host: Host, pool: OtherPool, others: Iterable[OtherPool]) -> bool:

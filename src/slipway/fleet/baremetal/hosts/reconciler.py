@@ -36,7 +36,7 @@ from slipway.runtime.rbac import READ, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from slipway.api.cluster.infrastructure.pool import PoolMember
+    from slipway.api.cluster.infrastructure.pool import MachineInventoryPoolSpec, PoolMember
     from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 NAME = "machineinventorypool"
 OWNED = (names.MEMBERS_VALID_CONDITION, READY_CONDITION, PAUSED_CONDITION)
 MEMBER_INDEX = "machineInventories"
+SELECTOR_INDEX = "selector"
 MARK_INDEX = "pool"
 _LOOK_AT_QUARANTINE = 60.0
 _SHOWN = 20
@@ -65,6 +66,11 @@ def member_keys(found: Object) -> Iterable[str]:
     return [f"{found.namespace}/{name}" for name in member_names(read(found, MachineInventoryPool).spec.machine_inventories)]
 
 
+def selector_key(found: Object) -> Iterable[str]:
+    """The index of the pools of a namespace that select hosts."""
+    return [found.namespace] if read(found, MachineInventoryPool).spec.selector is not None else []
+
+
 def mark_key(found: Object) -> Iterable[str]:
     """The index of inventories by the pool that they are marked with."""
     pool = found.metadata.annotations.get(names.POOL_ANNOTATION)
@@ -76,15 +82,17 @@ async def of_machine(found: Object, cache: Cache) -> Iterable[Request]:
 
 
 async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
-    """The pools that name a host, and the one that had it."""
+    """The pools that name a host, those that might select it, and the one that had it."""
     pools = await cache.list(MACHINE_INVENTORY_POOL, index=(MEMBER_INDEX, f"{found.namespace}/{found.name}"))
+    pools += await cache.list(MACHINE_INVENTORY_POOL, index=(SELECTOR_INDEX, found.namespace))
     marked = found.metadata.annotations.get(names.POOL_ANNOTATION, "")
     return {*(each.request for each in pools), *([Request(found.namespace, marked)] if marked else [])}
 
 
 async def of_pool(found: Object, cache: Cache) -> Iterable[Request]:
-    """All pools that name a host that this one names, itself included."""
-    requests = {found.request}
+    """All pools that name a host that this one names, or that select hosts, itself included."""
+    selecting = await cache.list(MACHINE_INVENTORY_POOL, index=(SELECTOR_INDEX, found.namespace))
+    requests = {found.request, *(each.request for each in selecting)}
     for key in member_keys(found):
         requests |= {each.request for each in await cache.list(MACHINE_INVENTORY_POOL, index=(MEMBER_INDEX, key))}
     return requests
@@ -99,6 +107,10 @@ def _registry(cluster: Object | None) -> str:
     return cluster.metadata.annotations.get(names.REGISTRY_ADDRESS_ANNOTATION, "") if cluster is not None else ""
 
 
+def _seen(found: Object) -> tuple[Host, dict[str, str]]:
+    return host_from(found), found.metadata.labels
+
+
 WATCHES = (
     Watch(MACHINE_INVENTORY_POOL),
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
@@ -106,7 +118,7 @@ WATCHES = (
     Watch(MACHINE_INVENTORY_POOL, of_pool, lambda old, new: new is None),
     # One that went without giving its host back leaves it without an owner.
     Watch(BAREMETAL_MACHINE, of_machine, lambda old, new: new is None),
-    Watch(MACHINE_INVENTORY, of_inventory, lambda old, new: old is None or new is None or old is new or host_from(old) != host_from(new)),
+    Watch(MACHINE_INVENTORY, of_inventory, lambda old, new: old is None or new is None or old is new or _seen(old) != _seen(new)),
     Watch(CLUSTER, of_cluster, changed(lambda found: (cluster_from(found).paused, _registry(found)))),
 )
 
@@ -134,6 +146,7 @@ class MachineInventoryPoolReconciler:
         self._clock = clock
         secrets.restrict(cache)
         cache.add_index(MACHINE_INVENTORY_POOL, MEMBER_INDEX, member_keys)
+        cache.add_index(MACHINE_INVENTORY_POOL, SELECTOR_INDEX, selector_key)
         cache.add_index(MACHINE_INVENTORY, MARK_INDEX, mark_key)
 
     async def reconcile(self, request: Request) -> Result:
@@ -143,7 +156,9 @@ class MachineInventoryPoolReconciler:
         if self._cache.is_behind(MACHINE_INVENTORY_POOL, request.name, request.namespace):
             return Result(ON_ITS_WAY)
         spec = read(found, MachineInventoryPool).spec
-        if any(self._cache.is_behind(MACHINE_INVENTORY, name, request.namespace) for name in member_names(spec.machine_inventories)):
+        selected = await self._selected(found)
+        members = spec.members_with(selected)
+        if any(self._cache.is_behind(MACHINE_INVENTORY, name, request.namespace) for name in member_names(members)):
             return Result(ON_ITS_WAY)
         manifest = found.content()
         cluster = await self._cache.get(CLUSTER, spec.cluster_name, request.namespace) if spec.cluster_name else None
@@ -151,16 +166,17 @@ class MachineInventoryPoolReconciler:
         scope = Scope(self._client, self._cache, MACHINE_INVENTORY_POOL, manifest, facts, self._clock(), owned_conditions=OWNED)
         status = Status(manifest, scope.now)
         status.paused(paused_by(facts, manifest))
-        hosts = await hosts_of(self._cache, request.namespace, member_names(spec.machine_inventories))
+        status.fields["selected"] = selected or None
+        hosts = await hosts_of(self._cache, request.namespace, member_names(members))
         result = DONE
         if not paused_by(facts, manifest):
-            hosts |= await self._mark(found, spec.machine_inventories, hosts)
+            hosts |= await self._mark(found, members, hosts)
             hosts, quarantined = await self._free_quarantined(request.namespace, hosts)
             if registry := _registry(cluster):
                 await self._name_registry(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], registry)
             result = Result(_LOOK_AT_QUARANTINE) if quarantined else DONE
         orphans = await self._orphans(request.namespace, hosts)
-        self._tell(scope, status, spec.machine_inventories, hosts, orphans)
+        self._tell(scope, status, spec, members, hosts, orphans)
         await scope.save()
         return result
 
@@ -173,9 +189,27 @@ class MachineInventoryPoolReconciler:
                 found |= {name} if await self._client.find(BAREMETAL_MACHINE, machine, namespace) is None else set()
         return found
 
-    def _tell(self, scope: Scope, status: Status, members: list[PoolMember], hosts: dict[str, Host], orphans: set[str]) -> None:
+    async def _selected(self, found: Object) -> list[str]:
+        """The hosts that the pool's selector brings in."""
+        mine = _other(found)
+        if not mine.selects:
+            return []
+        others = [_other(each) for each in await self._cache.list(MACHINE_INVENTORY_POOL, found.namespace) if each.name != found.name]
+        inventories = await self._cache.list(MACHINE_INVENTORY, found.namespace)
+        hosts = {each.name: (host_from(each), each.metadata.labels) for each in inventories}
+        return pool.selected(hosts, mine, others)
+
+    def _tell(
+        self,
+        scope: Scope,
+        status: Status,
+        spec: MachineInventoryPoolSpec,
+        members: list[PoolMember],
+        hosts: dict[str, Host],
+        orphans: set[str],
+    ) -> None:
         status.fields.update(pool.counters(members, hosts, scope.name))
-        problems = pool.problems(members, hosts, scope.name, orphans)
+        problems = pool.selector_problems(spec.selector) + pool.problems(members, hosts, scope.name, orphans)
         if problems:
             lines = [problem.message for problem in problems]
             shown = lines[:_SHOWN] + ([f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
@@ -185,14 +219,14 @@ class MachineInventoryPoolReconciler:
             status.set(READY_CONDITION, FALSE, MEMBERS_INVALID, "; ".join(shown))
         else:
             status.set(names.MEMBERS_VALID_CONDITION, TRUE, names.MEMBERS_VALID_REASON)
-            status.set(
-                READY_CONDITION, TRUE if members else FALSE, POOL_READY if members else POOL_EMPTY, "" if members else "it names no host"
-            )
+            nothing = "" if members else "it names no host, and selects none"
+            status.set(READY_CONDITION, TRUE if members else FALSE, POOL_READY if members else POOL_EMPTY, nothing)
         status.observed()
 
     async def _mark(self, found: Object, members: list[PoolMember], hosts: dict[str, Host]) -> dict[str, Host]:
         """Mark the hosts that the pool has, and take the mark from those that it does not name any more; those that were marked."""
         mine = _other(found)
+        mine = mine._replace(members=frozenset(member_names(members)))
         changed_hosts = {}
         for name, host in hosts.items():
             rivals = await self._cache.list(MACHINE_INVENTORY_POOL, index=(MEMBER_INDEX, f"{found.namespace}/{name}"))
@@ -275,5 +309,7 @@ class MachineInventoryPoolReconciler:
 
 
 def _other(found: Object) -> OtherPool:
-    members = frozenset(member_names(read(found, MachineInventoryPool).spec.machine_inventories))
-    return OtherPool(found.name, members, (found.metadata.creation_timestamp or "", found.name))
+    """By what its spec names: what others select follows from that."""
+    spec = read(found, MachineInventoryPool).spec
+    members = frozenset(member_names(spec.machine_inventories))
+    return OtherPool(found.name, members, (found.metadata.creation_timestamp or "", found.name), spec.selector)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.hosts.claim import LostClaimError
+from slipway.fleet.baremetal.hosts.claim import LostClaimError, SameHostError
 from slipway.fleet.baremetal.hosts.host import host_of, hosts_of
 from slipway.fleet.baremetal.hosts.pool import member_names
 from slipway.fleet.contract.conditions import FALSE
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.infrastructure.pool import PoolMember
     from slipway.fleet.baremetal.machine.run import Run
+    from slipway.fleet.baremetal.options import BaremetalOptions
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.objects import Object
@@ -34,9 +36,10 @@ def pool_key(found: Object) -> Iterable[str]:
 
 
 class Allocation:
-    def __init__(self, client: AsyncClient, cache: Cache) -> None:
+    def __init__(self, client: AsyncClient, cache: Cache, options: BaremetalOptions) -> None:
         self._client = client
         self._cache = cache
+        self._options = options
 
     async def allocate(self, run: Run) -> bool:
         """Whether there is a host now."""
@@ -55,7 +58,9 @@ class Allocation:
                 "name a pool of this cluster in a template",
             )
         try:
-            await self._claim(run, run.pool.spec.machine_inventories)
+            await self._claim(run, run.pool.members)
+        except SameHostError as error:
+            return self._none(run, names.WAITING_FOR_SAME_HOST_REASON, error.message)
         except LostClaimError as error:
             return self._none(
                 run,
@@ -70,9 +75,13 @@ class Allocation:
         hosts = await hosts_of(self._cache, run.namespace, member_names(members))
         if run.intent and run.intent not in hosts and await self._has(run):
             return
-        meant = await self._meant_by_others(run)
+        meant, leaving = await self._meant_by_others(run)
+        claimant = run.claimant
+        if claimant.same and _age(run) > self._options.host_deadline:
+            # A host whose clean does not end is not waited for any longer than for one that does not end its plan.
+            claimant = claimant._replace(same=False)
         while True:
-            name = run.intent if run.intent in hosts else claim.choose(members, hosts, run.claimant, meant)
+            name = run.intent if run.intent in hosts else claim.choose(members, hosts, claimant, meant, leaving)
             if name != run.intent:
                 run.mean(name)
                 await run.save()
@@ -92,13 +101,22 @@ class Allocation:
         run.host = host_of(found)
         return True
 
-    async def _meant_by_others(self, run: Run) -> set[str]:
-        found = await self._cache.list(BAREMETAL_MACHINE, index=(POOL_INDEX, f"{run.namespace}/{run.pool_name}"))
-        references = [read(each, BaremetalMachine).status.machine_inventory_ref for each in found if each.name != run.name]
-        return {reference.name for reference in references if reference is not None}
+    async def _meant_by_others(self, run: Run) -> tuple[set[str], set[str]]:
+        """The hosts that other machines mean or have, and those of machines that are being deleted."""
+        meant: set[str] = set()
+        leaving: set[str] = set()
+        for found in await self._cache.list(BAREMETAL_MACHINE, index=(POOL_INDEX, f"{run.namespace}/{run.pool_name}")):
+            reference = read(found, BaremetalMachine).status.machine_inventory_ref
+            if reference is not None and found.name != run.name:
+                (meant if found.metadata.deletion_timestamp is None else leaving).add(reference.name)
+        return meant | leaving, leaving
 
     def _none(self, run: Run, reason: str, message: str) -> bool:
         run.mean("")
         run.tell(names.INVENTORY_ALLOCATED_CONDITION, FALSE, reason, message)
         run.look_again(_RETRY)
         return False
+
+
+def _age(run: Run) -> timedelta:
+    return run.now - datetime.fromisoformat(run.manifest["metadata"]["creationTimestamp"])

@@ -104,7 +104,7 @@ class BaremetalMachineReconciler:
         cache.add_index(MACHINE_INVENTORY, OWNER_INDEX, owner_key)
         cache.add_index(BAREMETAL_MACHINE, POOL_INDEX, pool_key)
         watches.follow(workload, cache, enqueue)
-        self._allocation = Allocation(client, cache)
+        self._allocation = Allocation(client, cache, options)
         self._nodes = Nodes(client, cache, options, workload)
         self._provisioning = Provisioning(client, cache, options, workload, self._nodes)
         self._removal = Removal(client, cache, options, events)
@@ -286,6 +286,7 @@ class BaremetalMachineReconciler:
             if run.plan is not None and run.plan.owner == run.name and not fields.get("hostname"):
                 fields["hostname"] = (run.member.hostname if run.member is not None else "") or run.host.name
             fields["addresses"] = addresses(run) or None
+            fields["failureDomain"] = run.host.failure_domain or None
         plan = run.plan
         if plan is not None and plan.owner == run.name:
             if fields.get("lastAppliedPlanChecksum") != plan.checksum:

@@ -69,7 +69,7 @@ class Removal:
             return False
         assert run.secret is not None
         vip = run.vip if run.owner is None or run.owner.control_plane else ""
-        plan = clean(f"{run.uid}/{timestamp(run.now)}", vip)
+        plan = clean(f"{run.uid}/{timestamp(run.now)}", vip, scrub=run.scrub)
         marks = planfacts.Marks(names.PLAN_CLEAN, run.name)
         run.secret = await planfacts.write(self._client, run.secret, plan, marks, self._options.max_failures, run.now)
         run.plan = planfacts.plan_facts(run.secret)

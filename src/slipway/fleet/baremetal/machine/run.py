@@ -93,7 +93,20 @@ class Run(contract.Scope):
     @property
     def claimant(self) -> Claimant:
         machine = self.owner.name if self.owner is not None else ""
-        return Claimant(self.namespace, self.pool_name, HostOwner(self.cluster.name, machine, self.name))
+        group = self.owner.group if self.owner is not None else ""
+        return Claimant(
+            self.namespace,
+            self.pool_name,
+            HostOwner(self.cluster.name, machine, self.name),
+            group=f"{self.cluster.name}/{group}" if group else "",
+            failure_domain=self.owner.failure_domain if self.owner is not None else "",
+            same=self._spec.allocation_policy == names.PREFER_SAME,
+        )
+
+    @property
+    def scrub(self) -> bool:
+        """Whether a clean clears what the node leaves on the disks."""
+        return self._spec.clean_policy == names.SCRUB
 
     def life(self, **moments: datetime | None) -> Cycle:
         """What the record of the host is to have of this machine."""
@@ -112,7 +125,7 @@ class Run(contract.Scope):
 
     @property
     def member(self) -> PoolMember | None:
-        members = self.pool.spec.machine_inventories if self.pool is not None else []
+        members = self.pool.members if self.pool is not None else []
         return next((member for member in members if self.host is not None and member.name == self.host.name), None)
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipway.api.cluster.core.machine import Machine
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
+from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
     BAREMETAL_MACHINE,
@@ -94,13 +95,18 @@ def is_catalog(old: Object | None, new: Object | None) -> bool:
     return found is not None and found.name == names.CATALOG_NAME
 
 
+def _members(found: Object) -> Any:
+    pool = read(found, MachineInventoryPool)
+    return pool.spec, pool.status.selected
+
+
 WATCHES = (
     Watch(BAREMETAL_MACHINE),
     Watch(MACHINE, of_machine, changed(owner_from)),
     Watch(CLUSTER, of_cluster, changed(_cluster_facts)),
     # Conditions on it, which others tell, concern no machine.
     Watch(BAREMETAL_CLUSTER, of_infrastructure, changed(lambda found: found.metadata.generation)),
-    Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
+    Watch(MACHINE_INVENTORY_POOL, of_pool, changed(_members)),
     Watch(MACHINE_INVENTORY, of_inventory, changed(host_from)),
     Watch(SECRET, of_plan, labels=f"{elemental.MANAGED_LABEL}={elemental.MANAGED}"),
     Watch(CONFIG_MAP, of_catalog, is_catalog),

@@ -306,11 +306,13 @@ def is_downgrade(at: str, to: str) -> bool:
 
 
 def pool_sizes(pools: Iterable[Manifest]) -> dict[str, Pool]:
-    """How many hosts each pool has: as many as it names, less those that its status says are unavailable."""
+    """How many hosts each pool has: as many as it names and has selected, less those that its status says are unavailable."""
     found = {}
     for each in pools:
         members = _object(each, "spec").get("machineInventories") or []
         names = {str(member.get("name")) for member in members if isinstance(member, dict)} if isinstance(members, list) else set()
+        selected = _object(each, "status").get("selected")
+        names |= set(map(str, selected)) if isinstance(selected, list) else set()
         unavailable = _whole(_object(each, "status").get("unavailable"), 0)
         found[str(_object(each, "metadata").get("name") or "")] = Pool(len(names), min(unavailable, len(names)))
     return found

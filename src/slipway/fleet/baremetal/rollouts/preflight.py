@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
+from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.fleet.baremetal.plans import catalog
@@ -352,8 +353,8 @@ def _pools(found: Survey) -> dict[str, Manifest]:
 def _members(found: Survey, pools: Mapping[str, Manifest]) -> dict[str, MachineInventory | None]:
     """The hosts of the pools; None for one that is not there or cannot be read."""
     there = {_name(each): stored(each, MachineInventory) for each in found.inventories}
-    members = [each for pool in pools.values() for each in (pool.get("spec") or {}).get("machineInventories") or ()]
-    return {str(each.get("name") or ""): there.get(str(each.get("name") or "")) for each in members}
+    read_pools = [read for pool in pools.values() if (read := stored(pool, MachineInventoryPool)) is not None]
+    return {member.name: there.get(member.name) for pool in read_pools for member in pool.members}
 
 
 def _registry(found: Survey) -> str:

@@ -77,7 +77,7 @@ def _come_or_gone(old: Object | None, new: Object | None) -> bool:
 
 def _members(found: Object) -> object:
     pool = read(found, MachineInventoryPool)
-    return pool.spec, pool.status.unavailable
+    return pool.spec, pool.status.selected, pool.status.unavailable
 
 
 WATCHES = (

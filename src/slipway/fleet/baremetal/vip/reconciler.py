@@ -26,7 +26,7 @@ from slipway.api.cluster.kinds import (
 from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
+from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_inventory, of_machine, of_pool
 from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.baremetal.vip.vip import VIPError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
@@ -41,7 +41,7 @@ from slipway.runtime.rbac import READ, rule
 from slipway.workload import alive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.clustercache import WorkloadClusters
@@ -69,12 +69,6 @@ RULES = (
 )
 
 
-async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
-    name = found.metadata.annotations.get(names.POOL_ANNOTATION, "")
-    pool = await cache.get(MACHINE_INVENTORY_POOL, name, found.namespace) if name else None
-    return await of_pool(pool, cache) if pool is not None else []
-
-
 def _network(found: Object) -> Any:
     return found.metadata.annotations.get(names.POOL_ANNOTATION), read(found, MachineInventory).spec.observed_network
 
@@ -100,7 +94,7 @@ WATCHES = (
     Watch(BAREMETAL_CLUSTER),
     Watch(CLUSTER, of_cluster, changed(cluster_from)),
     Watch(BAREMETAL_MACHINE, of_machine, _changed_or_gone(_share)),
-    Watch(MACHINE_INVENTORY_POOL, of_pool, _changed_or_gone(lambda found: read(found, MachineInventoryPool).spec)),
+    Watch(MACHINE_INVENTORY_POOL, of_pool, _changed_or_gone(lambda found: read(found, MachineInventoryPool).members)),
     Watch(MACHINE_INVENTORY, of_inventory, changed(_network)),
 )
 
@@ -114,7 +108,7 @@ async def known_peers(cache: Cache, baremetal: BaremetalCluster, machines: list[
     """The hosts that share the address, from what the manager has cached."""
     pools = [found for name in vip.pool_names(machines) if (found := await cache.get(MACHINE_INVENTORY_POOL, name, namespace)) is not None]
     read_pools = [read(found, MachineInventoryPool) for found in pools]
-    wanted = {member.name for pool in read_pools for member in pool.spec.machine_inventories}
+    wanted = {member.name for pool in read_pools for member in pool.members}
     wanted |= {machine.status.machine_inventory_ref.name for machine in machines if machine.status.machine_inventory_ref is not None}
     inventories = {name: found for name in sorted(wanted) if (found := await cache.get(MACHINE_INVENTORY, name, namespace)) is not None}
     return vip.peers(baremetal, read_pools, machines, {name: read(found, MachineInventory) for name, found in inventories.items()})

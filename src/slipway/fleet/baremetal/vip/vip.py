@@ -81,7 +81,7 @@ def peers(
     balancer = internal(cluster)
     if balancer is None:
         return Peers()
-    devices = {member.name: member.network_device for pool in pools for member in pool.spec.machine_inventories}
+    devices = {member.name: member.network_device for pool in pools for member in pool.members}
     devices = {**dict.fromkeys(_hosts(machines), ""), **devices}
     known, unknown = [], []
     for name, device in sorted(devices.items()):

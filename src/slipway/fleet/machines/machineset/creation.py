@@ -16,6 +16,7 @@ from slipway.api.cluster.meta import ContractVersionedObjectReference as Referen
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.templates import clone
 from slipway.fleet.machines.machineset import desired
+from slipway.kube.errors import UnreachableError
 from slipway.runtime.logs import fields
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ class Creator:
         return made
 
     async def _undo(self, made: list[Clone], error: OperatorError) -> None:
+        if isinstance(error, UnreachableError):
+            # The Machine may have been made all the same: the next reconcile sees whether its clones are to go.
+            return
         for one in reversed(made):
             metadata = one.manifest["metadata"]
             try:

@@ -15,12 +15,13 @@ from slipway.api.cluster.kinds import MACHINE
 from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract import selectors
+from slipway.fleet.contract.clones import delete_orphans
 from slipway.fleet.contract.scope import Patcher, merge_patch
 from slipway.fleet.contract.status import Status
 from slipway.fleet.contract.templates import kind_from
 from slipway.fleet.machines import decoded
 from slipway.fleet.machines.machineset import desired
-from slipway.fleet.machines.machineset.watches import OWNER, by_owner, controlled, uncontrolled
+from slipway.fleet.machines.machineset.watches import controlled, uncontrolled
 from slipway.fleet.machines.writing import own
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import NotFoundError
@@ -170,10 +171,10 @@ class Members:
         kind = await self._references.kind(reference)
         return await self._cache.get(kind, reference.name, namespace)
 
-    async def delete_orphans(self, manifest: Manifest, machine_set: MachineSet, members: Iterable[Member]) -> None:
-        """Delete clones that the MachineSet still owns and that no Machine has: a process was killed before it made the Machine."""
+    async def delete_orphans(self, manifest: Manifest, machine_set: MachineSet, members: Iterable[Member]) -> bool:
+        """Delete clones that the MachineSet still owns and that no Machine has; whether all its Machines are known."""
         spec, uid = machine_set.spec.template.spec, manifest["metadata"]["uid"]
-        members = list(members)
+        members, known = list(members), True
         for reference, used in (
             (spec.bootstrap.config_ref, {member.machine.spec.bootstrap.config_ref.name for member in members}),
             (spec.infrastructure_ref, {member.machine.spec.infrastructure_ref.name for member in members}),
@@ -185,11 +186,8 @@ class Members:
             except NotFoundError:
                 # Of a kind that is not there, nothing was ever made.
                 continue
-            self._cache.add_index(kind, OWNER, by_owner)
-            for clone in await self._cache.list(kind, index=(OWNER, uid)):
-                if clone.name not in used and clone.metadata.deletion_timestamp is None:
-                    await self._client.delete(kind, clone.name, clone.namespace, uid=clone.metadata.uid)
-                    _log.info("Deleted a clone without a Machine", extra=fields(kind=kind.kind, clone=clone.name))
+            known &= await delete_orphans(self._client, self._cache, kind, uid, used)
+        return known
 
 
 async def _each(do: Callable[[T], Awaitable[None]], objects: Iterable[T]) -> None:

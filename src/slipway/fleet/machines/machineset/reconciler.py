@@ -290,7 +290,9 @@ class MachineSetReconciler:
         return await self._checks.failed(found.cluster, skip_annotation(found.manifest), found.machine_set.spec.template)
 
     async def _scale(self, found: Found, machines: Sequence[Member], outcome: _Outcome) -> None:
-        await self._members.delete_orphans(found.manifest, found.machine_set, machines)
+        if not await self._members.delete_orphans(found.manifest, found.machine_set, machines):
+            outcome.requeue.append(ON_ITS_WAY)
+            return
         replicas = found.machine_set.spec.replicas
         if replicas is None:
             raise OperatorError("the MachineSet does not say how many replicas it has")

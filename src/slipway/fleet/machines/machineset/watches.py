@@ -25,16 +25,10 @@ if TYPE_CHECKING:
 
     Mapping = Callable[[Object, Cache], Awaitable[Iterable[Request]]]
 
-OWNER = "owner"
-"""The index of objects by the uids of their owners."""
 CONTROLLER = "controller"
 """The index of objects by the uid of their controller; those without one are under their namespace."""
 TEMPLATE = "template"
 """The index of MachineSets by the templates that they refer to."""
-
-
-def by_owner(found: Object) -> Iterable[str]:
-    return [owner.uid for owner in found.metadata.owner_references]
 
 
 def by_controller(found: Object) -> Iterable[str]:
