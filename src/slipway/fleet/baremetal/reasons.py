@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.hosts.pool import MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON
+from slipway.fleet.baremetal.hosts.pool import MEMBER_NOT_CLEAN_REASON, MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON
 
 # Of BootstrapReady.
 BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
@@ -319,7 +319,7 @@ REASONS = (
         _CLEANED,
         "False",
         names.CLEAN_FAILED_REASON,
-        "The host could not be cleaned; the message is what it printed.",
+        "The host could not be cleaned, or says afterwards that it is not clean; the message is why.",
         "The finalizer holds, and the host is Unavailable.",
         "Mend the host and set the annotation slipway.io/retry-clean, or give it up with slipway.io/force-release.",
     ),
@@ -378,6 +378,15 @@ REASONS = (
         "A host is of a BaremetalMachine that went without giving it back: somebody took its finalizer away.",
         "The host stays as it is, and may still be a Node.",
         "The message has the command that lets the host be cleaned and used again.",
+    ),
+    Reason(
+        _MIP,
+        _MEMBERS,
+        "False",
+        MEMBER_NOT_CLEAN_REASON,
+        "A host of nobody applied its clean plan and says that it is not clean: its kubelet would start again, or containers are left.",
+        "The host is not claimed until it says that it is clean.",
+        "Mend the host, or have it cleaned once more by the command in the message.",
     ),
     Reason(_MIP, "Ready", "True", POOL_READY, "The pool can be used."),
     Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host.", "", "Name hosts."),
