@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.fleet.inventory.registration.server import RegistrationServer
+    from slipway.fleet.metrics.following import FleetMetrics
     from slipway.fleet.settings import Settings
     from slipway.kube.connection import Connection
+    from slipway.runtime.manager import Lease
 
 log = logging.getLogger(__name__)
 
@@ -73,18 +75,37 @@ def build(connection: Connection, settings: Settings) -> Manager:
     inventory = settings.inventory.at(home)
     options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal)
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
-        where = lease._replace(namespace=settings.own_namespace or lease.namespace)
-        manager.add(reconciler, concurrency=settings.concurrency, lease=where)
+        manager.add(reconciler, concurrency=settings.concurrency, lease=_placed(lease, settings))
+    metrics = fleet_metrics(manager, settings)
     if settings.webhook_port:
         manager.add_webhooks(webhook_server(manager, settings, options, home))
     if registry.INVENTORY in settings.controllers and parse_address(inventory.bind_address, hosts.FLAG) is not None:
-        manager.add_webhooks(registration_server(manager, connection, inventory, home))
+        called = metrics.called if metrics is not None else None
+        manager.add_webhooks(registration_server(manager, connection, inventory, home, called))
     return manager
 
 
 def home_of(settings: Settings) -> str:
     """The manager's own namespace, where its certificates are."""
     return settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
+
+
+def _placed(lease: Lease, settings: Settings) -> Lease:
+    return lease._replace(namespace=settings.own_namespace or lease.namespace)
+
+
+def fleet_metrics(manager: Manager, settings: Settings) -> FleetMetrics | None:
+    """What Prometheus is told of hosts and rollouts, by the one of several managers that leads the controllers of hosts."""
+    from slipway.fleet.metrics.following import FleetMetrics
+
+    leases = dict(registry.leases())
+    chosen = [name for name in (registry.BAREMETAL, registry.INVENTORY) if name in settings.controllers]
+    if not chosen:
+        return None
+    elector = manager.electors.get(_placed(leases[chosen[0]], settings))
+    metrics = FleetMetrics(manager.cache, manager.metrics.registry, leads=elector.leads if elector is not None else lambda: True)
+    manager.at_start(metrics.follow)
+    return metrics
 
 
 def webhook_server(manager: Manager, settings: Settings, options: registry.FleetOptions, home: str) -> WebhookServer:
@@ -106,7 +127,9 @@ def webhook_server(manager: Manager, settings: Settings, options: registry.Fleet
     return server
 
 
-def registration_server(manager: Manager, connection: Connection, options: InventoryOptions, home: str) -> RegistrationServer:
+def registration_server(
+    manager: Manager, connection: Connection, options: InventoryOptions, home: str, called: Callable[[str], None] | None = None
+) -> RegistrationServer:
     """Where hosts register, with a certificate of the manager's own, whose authority hosts are given."""
     from slipway.fleet.inventory.registration.configuration import ApiServer
     from slipway.fleet.inventory.registration.server import RegistrationServer
@@ -120,7 +143,8 @@ def registration_server(manager: Manager, connection: Connection, options: Inven
         names=sorted({service, f"{service}.cluster.local", urlsplit(options.url).hostname or service}),
         authority_validity=hosts.AUTHORITY_VALIDITY,
     )
-    return RegistrationServer(manager.client, manager.cache, store, options, own=ApiServer(connection.server, connection.ca))
+    own = ApiServer(connection.server, connection.ca)
+    return RegistrationServer(manager.client, manager.cache, store, options, own=own, called=called)
 
 
 def _hear_signals(stop: asyncio.Event) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 INVENTORY = "inventory"
+BAREMETAL = "baremetal"
 
 
 class FleetOptions(NamedTuple):
@@ -189,7 +190,7 @@ _CONTROLLERS = {
             visits=False,
         ),
         _Controllers(
-            "baremetal",
+            BAREMETAL,
             "infrastructure-baremetal",
             ("slipway-system", "slipway-baremetal"),
             _declare_baremetal,

@@ -34,6 +34,7 @@ from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
+from slipway.runtime.metrics import Metrics
 
 SPACE = "hosts"
 Manifest = dict[str, Any]
@@ -83,6 +84,8 @@ class Management:
     def __init__(self, server: Server, client: AsyncClient) -> None:
         self.server, self.client = server, client
         self.port = free_port()
+        self.metrics = Metrics()
+        """Of the manager that was started last."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Management:
@@ -105,6 +108,7 @@ class Management:
     async def start(self, connection: Connection | None = None) -> RegistrationServer:
         """Run a manager; the registration's server of it."""
         manager = build(connection or self.server.connection(), settings(self.port))
+        self.metrics = manager.metrics
         stop = asyncio.Event()
         task = asyncio.create_task(manager.run(stop))
 

@@ -17,6 +17,7 @@ from slipway.runtime.webhook.serving import HttpsServer, Pair
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.kube.aio import AsyncClient
@@ -32,7 +33,16 @@ _IDLE = 15.0
 class RegistrationServer:
     """Served by every replica; ``own`` is how the manager itself reaches the API server, which hosts are told unless options say better."""
 
-    def __init__(self, client: AsyncClient, cache: Cache, store: CertificateStore, options: InventoryOptions, *, own: ApiServer) -> None:
+    def __init__(
+        self,
+        client: AsyncClient,
+        cache: Cache,
+        store: CertificateStore,
+        options: InventoryOptions,
+        *,
+        own: ApiServer,
+        called: Callable[[str], None] | None = None,
+    ) -> None:
         address = parse_address(options.bind_address, FLAG)
         if address is None:
             raise ValueError("there is no address to serve the registration on")
@@ -45,6 +55,7 @@ class RegistrationServer:
             cache,
             authorities=lambda: self.authorities,
             api_server=ApiServer(options.api_server.rstrip("/") or own.url, own.ca),
+            called=called,
         )
         self.endpoint.add_routes(application)
         SeedDownloads(client, cache).add_routes(application)
