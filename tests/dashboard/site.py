@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -101,7 +101,7 @@ class Site:
         return status == 200 and any(row["key"] == key for row in state["rows"])
 
 
-async def events(answer: aiohttp.ClientResponse) -> AsyncIterator[Event]:
+async def events(answer: aiohttp.ClientResponse) -> AsyncGenerator[Event, None]:
     """What a stream tells, without signs of life."""
     fields: dict[str, str] = {}
     async for line in answer.content:
