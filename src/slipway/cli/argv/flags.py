@@ -311,6 +311,14 @@ _ALL = (
     # Those of fleet.
     Flag("all-namespaces", "bool", "Look at all namespaces, whichever the kubeconfig's context names", short="A"),
     Flag("context", "string", "Context of the kubeconfig; default: its current one"),
+    Flag("control-plane-only", "bool", "Upgrade the control plane and leave the workers as they are"),
+    Flag(
+        "dns-image-tag", "string", "Tag of CoreDNS that the control plane is to have in the end; default: a pinned one follows the version"
+    ),
+    Flag("etcd-image-tag", "string", "Tag of etcd that the control plane is to have in the end; default: a pinned one follows the version"),
+    Flag("ignore-preflight", "bool", "Go on though prerequisites are not met"),
+    Flag("timeout:upgrade", "duration", "How long to wait for the end; 0 for as long as it takes", default="0s"),
+    Flag("workers-only", "bool", "Upgrade the workers alone, to a version that their control plane has already"),
     Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
     Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),
     Flag(
@@ -329,11 +337,18 @@ _ALL = (
         completes=("text", "json"),
     ),
     Flag("pool", "string", "Only hosts of this MachineInventoryPool"),
+    Flag("report:rehearse", "string", "File for the report, which any browser shows", completes="file"),
     Flag("report:timeline", "string", "File for the picture, which any browser shows", completes="file"),
     Flag("selector", "string", "Only hosts whose MachineInventory has these labels, as kubectl has it: rack=3,tier!=db", short="l"),
     Flag("since", "duration", "How far back; default: to the beginning of what happened last", default="0s"),
     Flag("state", "string", "Only hosts in this state or stage, such as Unavailable or booting", completes=_HOST_STATES),
     Flag("to", "string", "Kubernetes version to upgrade to, such as v1.35.4"),
+    Flag(
+        "workload-kubeconfig",
+        "string",
+        "Kubeconfig of the cluster itself, for its Pods and their budgets; default: that of its Secret, where it may be read",
+        completes="file",
+    ),
     Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )
 

@@ -11,6 +11,17 @@ FLEET = Command(
     "Look at the clusters of a management cluster",
     commands=(
         Command(
+            "explain",
+            "Say what an object waits for, and what to do",
+            run="commands.fleetupgrade:explain",
+            argument="KIND/NAME",
+            max_arguments=2,
+            flags=(*_WHERE, "output:status"),
+            long="Reads only. Follows the chain from a Cluster over its control plane or workers, a Machine and its host to the "
+            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone is a cluster's.",
+            example="{program} fleet explain workload-1 -n cpaas-system\n{program} fleet explain host/sn-0001 -n cpaas-system -o json",
+        ),
+        Command(
             "hosts",
             "Show the hosts: pool, state, plan, machine, version, when they were last heard of, what is wrong",
             run="commands.fleetviews:hosts",
@@ -31,6 +42,28 @@ FLEET = Command(
             example="{program} fleet preflight workload-1 --namespace cpaas-system --to v1.34.5",
         ),
         Command(
+            "rehearse",
+            "Try an upgrade on simulated hosts: the order, the time, the capacity that is left, and what would stop it",
+            run="commands.rehearse:run",
+            argument="CLUSTER",
+            max_arguments=1,
+            required=("to",),
+            flags=(
+                "catalog-namespace:fleet",
+                "context",
+                "kubeconfig:manager",
+                "namespace:fleet",
+                "output:fleet",
+                "report:rehearse",
+                "to",
+                "workload-kubeconfig",
+            ),
+            long="Reads only: the objects are loaded into an API server in this process, with simulated hosts in place of the machines, "
+            "and the real controllers go through the whole upgrade there. What happens is told on standard error meanwhile. The exit code "
+            "is 0 only where the upgrade would end well.",
+            example="{program} fleet rehearse workload-1 --namespace cpaas-system --to v1.35.4 --report rehearsal.html",
+        ),
+        Command(
             "status",
             "Show the clusters at a glance: versions, counters, rollouts with how long they will take, what is wrong and what to do",
             run="commands.fleetviews:status",
@@ -49,6 +82,35 @@ FLEET = Command(
             flags=(*_WHERE, "output:timeline", "report:timeline", "since"),
             long="Reads only. -o html or --report makes a page that needs nothing from elsewhere.",
             example="{program} fleet timeline workload-1 --report timeline.html",
+        ),
+        Command(
+            "upgrade",
+            "Upgrade a cluster: preflight, the control plane one minor version after the other, then the workers",
+            run="commands.fleetupgrade:upgrade",
+            argument="CLUSTER",
+            max_arguments=1,
+            required=("to",),
+            long_running=True,
+            flags=(
+                "catalog-namespace:fleet",
+                "context",
+                "control-plane-only",
+                "dns-image-tag",
+                "dry-run",
+                "etcd-image-tag",
+                "ignore-preflight",
+                "kubeconfig:manager",
+                "namespace:fleet",
+                "output:events",
+                "timeout:upgrade",
+                "to",
+                "workers-only",
+                "yes",
+            ),
+            long="Patches one object at a time and waits until its machines are replaced. It can be interrupted at any moment and run "
+            "again: what is next is decided from the objects alone. It stops on a problem that does not end by itself, with what to do.",
+            example="{program} fleet upgrade workload-1 -n cpaas-system --to v1.36.3 --dry-run\n"
+            "{program} fleet upgrade workload-1 -n cpaas-system --to v1.36.3 --yes",
         ),
         Command(
             "watch",

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.api.cluster.kinds import MACHINE_INVENTORY
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.conditions import moment
-from slipway.fleet.overview import sentences
 from slipway.fleet.overview.problems import Ref  # noqa: TC001 - a field's type
-from slipway.fleet.overview.waits import World
+from slipway.fleet.overview.waiting import sentences
+from slipway.fleet.overview.waiting.account import account
+from slipway.fleet.overview.waiting.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
@@ -44,16 +44,15 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
 def explain(objects: Objects, ref: Ref, now: datetime) -> Explanation:
     """What the object waits for; an OperatorError where there is none such."""
     world = World(objects, now)
-    content = world.get(ref)
-    if content is None:
+    links = account(world, ref)
+    if not links:
         raise OperatorError(f"there is no {ref}")
-    links = list(world.whole_host(ref, content)) if ref.kind == MACHINE_INVENTORY.kind else world.account(ref)
     causes = [link.cause for link in links if link.cause is not None]
     to_do = [way for link in links for way in (link.cause.to_do if link.cause is not None else "", *link.to_do) if way]
     well = all(link.well for link in links)
     told = [link.sentence for link in links]
     if not well:
-        told += _warning(objects.events, [link.ref for link in links], told, now)
+        told += _warning(objects.events, links[-1].ref, told, now)
     return Explanation(
         ref,
         well,
@@ -64,19 +63,15 @@ def explain(objects: Objects, ref: Ref, now: datetime) -> Explanation:
     )
 
 
-def _warning(events: Sequence[Manifest], refs: Iterable[Ref], told: Sequence[str], now: datetime) -> list[str]:
+def _warning(events: Sequence[Manifest], last: Ref, told: Sequence[str], now: datetime) -> list[str]:
     """The last warning about the end of the chain, where no condition says the same."""
-    for ref in reversed(list(refs)):
-        about = [each for each in events if each.get("type") == "Warning" and _is_about(each, ref) and now - _when(each, now) < _RECENT]
-        if not about:
-            continue
-        last = max(about, key=lambda each: _when(each, now))
-        message = sentences.one_line(str(last.get("message") or ""))
-        if message and not any(message.rstrip(".") in sentence for sentence in told):
-            ago = sentences.age(_when(last, now), now)
-            return [f"The last warning about the {ref.kind} {ref.name}, {ago} ago: {last.get('reason')}: {sentences.ended(message)}"]
+    about = [each for each in events if each.get("type") == "Warning" and _is_about(each, last) and now - _when(each, now) < _RECENT]
+    newest = max(about, key=lambda each: _when(each, now), default=None)
+    message = sentences.one_line(str((newest or {}).get("message") or ""))
+    if newest is None or not message or any(message.rstrip(".") in sentence for sentence in told):
         return []
-    return []
+    ago = sentences.age(_when(newest, now), now)
+    return [f"The last warning about it, {ago} ago: {newest.get('reason')}: {sentences.ended(message)}"]
 
 
 def _is_about(event: Manifest, ref: Ref) -> bool:

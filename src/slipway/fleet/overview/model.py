@@ -6,6 +6,7 @@ Everything here can be written as JSON as it is; nothing knows how it is shown.
 from __future__ import annotations
 
 from collections import defaultdict
+from statistics import mean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,16 +21,18 @@ from slipway.api.cluster.kinds import (
     MACHINE_DEPLOYMENT,
     MACHINE_SET,
 )
+from slipway.api.elemental import cycles
 from slipway.fleet.overview.hosts import HostView, PlanView, PoolView, host_view, pool_view
 from slipway.fleet.overview.machines import GroupView, MachineView, group_of, group_view, machine_view, reported_group
 from slipway.fleet.overview.problems import Problem, Ref, problems_of, worst_first
-from slipway.fleet.overview.rollout import RolloutView, rollout
+from slipway.fleet.overview.rollout import RolloutView, replacements, rollout
 from slipway.fleet.overview.stages import condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from slipway.api.elemental.cycles import Cycle
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.overview.objects import Objects
 
@@ -113,12 +116,12 @@ def overview(objects: Objects, now: datetime) -> Overview:
     deployments, sets = _by_cluster(objects.machine_deployments), _by_cluster(objects.machine_sets)
     planes = {_place(each): each for each in objects.control_planes}
     infrastructure = {_place(each): each for each in objects.baremetal_clusters}
+    past = _past(objects.inventories)
     clusters = []
     for each in sorted(objects.clusters, key=_place):
         place = _place(each)
-        clusters.append(
-            _cluster(each, planes, infrastructure, deployments.get(place, ()), sets.get(place, ()), machines, now),
-        )
+        own = deployments.get(place, ()), sets.get(place, ())
+        clusters.append(_cluster(each, planes, infrastructure, *own, machines, past.get(place), now))
     known = {(view.namespace, view.name) for view in clusters}
     secrets = {_place(each): each for each in objects.plan_secrets}
     pools = tuple(pool_view(each, now) for each in sorted(objects.pools, key=_place))
@@ -136,6 +139,7 @@ def _cluster(
     deployments: Sequence[Manifest],
     sets: Sequence[Manifest],
     machines: _Machines,
+    past: float | None,
     now: datetime,
 ) -> ClusterView:
     namespace, name = _place(cluster)
@@ -181,12 +185,22 @@ def _cluster(
         available=available,
         control_plane=control_plane,
         workers=tuple(workers),
-        rollout=None if deleting else rollout(groups, now),
+        rollout=None if deleting else rollout(groups, now, past),
         problems=tuple(worst_first(found)),
         paused=bool(spec.get("paused")) or names.PAUSED_ANNOTATION in (cluster["metadata"].get("annotations") or {}),
         deleting=deleting,
         bare_metal=bare_metal,
     )
+
+
+def _past(inventories: Sequence[Manifest]) -> dict[tuple[str, str], float]:
+    """What the replacement of a machine took in the past, in seconds, by cluster: the mean of what hosts remember."""
+    records: dict[tuple[str, str], list[Sequence[Cycle]]] = defaultdict(list)
+    for each in inventories:
+        lives = cycles.read(each["metadata"].get("annotations") or {})
+        if len(lives) > 1:
+            records[_space(each), lives[-1].cluster].append(lives)
+    return {place: mean(took) for place, found in records.items() if (took := replacements(found))}
 
 
 def _host(inventory: Manifest, secrets: dict[tuple[str, str], Manifest], machines: _Machines) -> HostView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime  # noqa: TC003 - a field's type
 
 import msgspec
 
@@ -10,6 +10,8 @@ import msgspec
 PLANNED, PREFLIGHT, NOTE, PATCH, MACHINE, PROGRESS, PROBLEM, INTERRUPTED, DONE = (
     "planned", "preflight", "note", "patch", "machine", "progress", "problem", "interrupted", "done",
 )  # fmt: skip
+GONE = "gone"
+"""The stage of a machine that is not there any more."""
 
 
 class Check(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from slipway.api.cluster.kinds import (
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.overview.objects import Objects
-from slipway.kube.errors import NotFoundError
+from slipway.kube.errors import ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
@@ -39,8 +39,10 @@ async def read(client: AsyncClient, namespace: str, name: str) -> Objects:
             # Of a provider that is not installed.
             return []
 
-    cluster, *found = await asyncio.gather(
-        client.find(CLUSTER, name, namespace),
+    cluster = await client.find(CLUSTER, name, namespace)
+    if cluster is None:
+        raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: {await _elsewhere(client, name)}')
+    planes, deployments, sets, machines, bases, ours, pools = await asyncio.gather(
         listed(KUBEADM_CONTROL_PLANE),
         listed(MACHINE_DEPLOYMENT),
         listed(MACHINE_SET, labels),
@@ -49,10 +51,16 @@ async def read(client: AsyncClient, namespace: str, name: str) -> Objects:
         listed(BAREMETAL_MACHINE, labels),
         listed(MACHINE_INVENTORY_POOL),
     )
-    if cluster is None:
-        raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: name its namespace with --namespace')
-    planes, deployments, sets, machines, bases, ours, pools = found
     return Objects([cluster], planes, deployments, sets, machines, bases, ours, pools)
+
+
+async def _elsewhere(client: AsyncClient, name: str) -> str:
+    """Where else there may be one of that name, for who forgot the namespace."""
+    try:
+        found = [str(each["metadata"]["namespace"]) for each in await client.list(CLUSTER, fields=f"metadata.name={name}")]
+    except (ForbiddenError, NotFoundError):
+        found = []
+    return f"say --namespace {found[0]}" if len(found) == 1 else "name its namespace with --namespace"
 
 
 async def catalog_keys(client: AsyncClient, objects: Objects, place: str) -> list[str] | None:

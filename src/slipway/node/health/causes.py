@@ -36,6 +36,18 @@ class Cause(NamedTuple):
     fix: str = ""
     """The commands that would help, where the sentence does not say it already."""
 
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        return (self.fix,) if self.fix else ()
+
+    @property
+    def clause(self) -> str:
+        """To be put after what is wrong; empty where the cause is not known."""
+        return f": {self.sentence}" if self.named else ""
+
+
+UNKNOWN = Cause("it left no message", None, named=False)
+
 
 class _Sign(NamedTuple):
     """A text that tells a cause; ``\\1`` in the sentence and in the fix is what its first group matched."""
@@ -291,7 +303,7 @@ def _known(signs: Sequence[_Sign], failure: Failure, *, all_lines: bool = False)
 def _unnamed(failure: Failure) -> Cause:
     error = last_error(failure.log)
     if not error:
-        return Cause("it left no message", None, named=False)
+        return UNKNOWN
     return Cause(f"it says: {_tidy(error)}", _UNNAMED, named=False)
 
 

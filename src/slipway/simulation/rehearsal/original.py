@@ -7,7 +7,7 @@ registry are read where that is allowed; authorities, tokens and plans of hosts 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -39,6 +39,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.clustercache import connection_from, secret_name
+from slipway.fleet.overview.stages import host_of
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ApiError, ForbiddenError, NotFoundError
 from slipway.simulation.workload.controllers import BUDGET, STATEFUL_SET
@@ -153,17 +154,6 @@ def belonging(cluster: Manifest, listed: Mapping[Kind, Sequence[Manifest]]) -> d
     return found
 
 
-def host_of(machine: Manifest) -> str:
-    """The inventory of a BaremetalMachine; empty while it has none."""
-    return str(((machine.get("status") or {}).get("machineInventoryRef") or {}).get("name") or "")
-
-
-def machine_of(manifest: Manifest) -> str:
-    """The Machine that a BaremetalMachine or a KubeadmConfig is of."""
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    return next((str(each["name"]) for each in owners if each.get("kind") == MACHINE.kind), "")
-
-
 async def _list(client: AsyncClient, kind: Kind, namespace: str) -> list[Manifest]:
     try:
         return await client.list(kind, namespace)
@@ -214,8 +204,3 @@ async def _workload(connection: Connection) -> dict[Kind, list[Manifest]]:
             return dict(zip(WORKLOADS, lists, strict=True))
     except TimeoutError:
         raise OperatorError(f"the workload cluster {connection.server} has not answered within {_PATIENCE:.0f} s") from None
-
-
-def condition(manifest: Manifest, type_: str) -> dict[str, Any]:
-    found = (manifest.get("status") or {}).get("conditions") or ()
-    return next((each for each in found if each.get("type") == type_), {})

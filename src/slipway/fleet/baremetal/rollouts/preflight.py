@@ -107,6 +107,11 @@ def rows(found: Survey, to: str) -> list[Row]:
     ]
 
 
+def images(found: Survey, versions: Iterable[str]) -> list[Row]:
+    """Of versions that an upgrade goes to later: whether there are images of them."""
+    return [_image(found, with_prefix(each)) for each in versions] if is_bare_metal(found) else []
+
+
 def is_bare_metal(found: Survey) -> bool:
     """Whether hosts of ours are what the cluster's machines are made of."""
     reference = (found.cluster.get("spec") or {}).get("infrastructureRef") or {}

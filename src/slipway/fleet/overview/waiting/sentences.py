@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from slipway.fleet.overview.causes import Cause
     from slipway.fleet.overview.groups import Group
     from slipway.fleet.overview.hosts import HostView, PlanView, PoolView
+    from slipway.fleet.overview.waiting.causes import Cause
 
 _SHOWN = 600
 _NAMED = 3
@@ -29,7 +29,8 @@ def cause(why: Cause, status: str, now: datetime) -> str:
     told = f"{why.condition}={status}" if status else why.condition
     if why.reason and why.reason != why.condition:
         told += f" ({why.reason})"
-    message = one_line(why.message)
+    # Where there is nothing to do, the meaning says all of it.
+    message = one_line(why.message) if why.to_do or why.patience is not None else ""
     said = f" It says: {ended(message)}" if message else ""
     return f"The {kind} {why.ref.name} has {told}{lasting}: {_lower(why.meaning)}{said}"
 
