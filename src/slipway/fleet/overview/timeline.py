@@ -111,7 +111,9 @@ def spans_of(lives: Sequence[Cycle], registered: datetime | None, now: datetime)
     """The lives of a host one after the other, up to now; ``registered``: when the host came, where all of its lives are known."""
     begun: list[tuple[datetime, str, str, str]] = [] if registered is None else [(registered, stages.REGISTERED, "", "")]
     for life in lives:
-        for name in cycles.MOMENTS:
+        # One that was given up is cleaned after its release.
+        ends = ("released", "cleaned") if _was_given_up(life) else ("cleaned", "released")
+        for name in (*_STAGES, *ends):
             at: datetime | None = getattr(life, name)
             if at is not None:
                 begun.append((at, _stage(life, name), life.version, life.machine))
@@ -133,9 +135,13 @@ def _stage(life: Cycle, name: str) -> str:
     if name in _STAGES:
         return _STAGES[name]
     if name == "cleaned":
-        # One that was given up before comes back now.
-        return stages.FREE if life.released is not None and life.cleaned is not None and life.released < life.cleaned else stages.CLEANING
-    return stages.UNAVAILABLE if life.cleaned is not None and life.released is not None and life.released < life.cleaned else stages.FREE
+        return stages.FREE if _was_given_up(life) else stages.CLEANING
+    return stages.UNAVAILABLE if _was_given_up(life) else stages.FREE
+
+
+def _was_given_up(life: Cycle) -> bool:
+    """Whether the host was let go without being clean, and cleaned later."""
+    return life.cleaned is not None and life.released is not None and life.released < life.cleaned
 
 
 def _host(
