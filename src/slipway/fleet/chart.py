@@ -142,8 +142,8 @@ def _if_dashboard(text: str) -> str:
 def _reachable(service: Manifest, values: str) -> str:
     """Hosts and people are outside of the cluster: how a Service is reached from there, values say."""
     text = _documents([service])
-    annotations = f"  {{{{- with .Values.{values}.service.annotations }}}}\n  annotations:\n{{{{ toYaml . | indent 4 }}}}\n  {{{{- end }}}}\n"
-    text = text.replace("metadata:\n", f"metadata:\n{annotations}", 1)
+    annotations = "  annotations:\n{{ toYaml . | indent 4 }}\n  {{- end }}\n"
+    text = text.replace("metadata:\n", f"metadata:\n  {{{{- with .Values.{values}.service.annotations }}}}\n{annotations}", 1)
     return text.rstrip("\n") + f"\n  type: {{{{ .Values.{values}.service.type }}}}\n"
 
 
