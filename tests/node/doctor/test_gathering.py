@@ -80,7 +80,7 @@ class Patient(Machine):
     def _unchanged(self, *arguments: object, **options: object) -> None:
         assert not self.prepared, "a doctor changes nothing"
 
-    keep = make_dir = give = remove = rename = unmount = _unchanged  # type: ignore[assignment]
+    keep = make_dir = give = remove = rename = unmount = _unchanged
 
     def service(self, name: str, active: str = "active", sub: str = "running") -> None:
         wanted = "LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,ExecMainStatus,NRestarts,InvocationID"
@@ -268,7 +268,7 @@ def test_the_agents_plan_is_looked_at(tmp_path: Path) -> None:
     assert "plan-failed" in found
 
 
-def container(name: str, state: int) -> Any:
+def container(name: str, state: Any) -> Any:
     labels = {"io.kubernetes.pod.name": f"{name}-cp-1", "io.kubernetes.pod.namespace": "kube-system"}
     metadata = cri_pb2.ContainerMetadata(name=name)
     return cri_pb2.Container(id=name, metadata=metadata, state=state, created_at=1, labels=labels, pod_sandbox_id=name)

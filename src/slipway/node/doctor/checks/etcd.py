@@ -72,7 +72,7 @@ _ALARMS = {
 
 def find(facts: Facts) -> Iterator[Finding]:
     etcd = facts.etcd
-    if etcd is None:
+    if etcd is None or not facts.is_node:
         return
     if etcd.external:
         for endpoint in etcd.others:
