@@ -22,7 +22,7 @@ class Beat(NamedTuple):
     """The process that speaks VRRP, and how often it woke; process 0 where there is none."""
 
     process: int = 0
-    count: int = 0
+    wakes: int = 0
 
 
 class Pulse(NamedTuple):
