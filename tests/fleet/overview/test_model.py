@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import msgspec
@@ -74,7 +73,8 @@ def test_the_counters_are_those_that_kubectl_shows(kind: Kind, manifest: Callabl
     object_ = manifest(replicas=3, readyReplicas=2, availableReplicas=1, upToDateReplicas=0)
     shown = printed(kind, object_)
     field = "control_planes" if kind == KUBEADM_CONTROL_PLANE else "machine_deployments"
-    groups = only(at_rest()._replace(**{field: [object_]})).groups
+    change: dict[str, Any] = {field: [object_]}
+    groups = only(at_rest()._replace(**change)).groups
     group = next(each for each in groups if each.kind == kind.kind)
     told = {"Desired": group.desired, "Current": group.replicas, "Ready": group.ready}
     assert {**told, "Available": group.available, "Up-to-date": group.up_to_date} == shown
@@ -90,11 +90,14 @@ def printed(kind: Kind, manifest: dict[str, Any]) -> dict[str, int]:
     """The counters that `kubectl get` prints of an object, by the printer columns of its CRD."""
     (definition,) = [each for each in crds.EVERY if each.kind == kind]
     version = next(each for each in definition.versions if each.storage)
-    return {
-        column.name: reduce(lambda value, name: value[name], column.path.strip(".").split("."), manifest)
-        for column in version.columns
-        if column.type == "integer"
-    }
+    return {column.name: _at(manifest, column.path) for column in version.columns if column.type == "integer"}
+
+
+def _at(manifest: dict[str, Any], path: str) -> int:
+    value: Any = manifest
+    for name in path.strip(".").split("."):
+        value = value[name]
+    return int(value)
 
 
 def test_replicas_that_nobody_named_are_one_as_cluster_api_has_it() -> None:

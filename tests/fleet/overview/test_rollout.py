@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
-from fleet.overview.fleets import NEW, NOW, OLD, at_rest, condition, in_a_rollout, machine, plane, workers
+from fleet.overview.fleets import NEW, NOW, OLD, at_rest, condition, in_a_rollout, inventory, machine, plane, workers
 
 from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.overview.machines import GroupView, MachineView
@@ -47,7 +48,8 @@ def test_without_a_beginning_there_is_no_estimate() -> None:
 
 
 def life(machine: str, **minutes: float) -> Cycle:
-    return Cycle(machine=machine, **{name: ago(value) for name, value in minutes.items()})
+    times: dict[str, Any] = {name: ago(value) for name, value in minutes.items()}
+    return Cycle(machine=machine, **times)
 
 
 def test_a_replacement_took_from_the_end_of_a_machine_to_the_next_that_ran() -> None:
@@ -60,8 +62,6 @@ def test_a_rollout_on_hosts_with_a_past_is_estimated_from_the_beginning() -> Non
         {"machine": "x", "cluster": "prod", "draining": "2026-05-04T10:00:00Z", "released": "2026-05-04T10:04:00Z"},
         {"machine": "prod-cp-0", "cluster": "prod", "claimed": "2026-05-04T10:04:00Z", "running": "2026-05-04T10:15:00Z"},
     ]
-    from fleet.overview.fleets import inventory
-
     objects = at_rest()
     objects = objects._replace(
         control_planes=[plane(condition("RollingOut", minutes=5), version=NEW)],

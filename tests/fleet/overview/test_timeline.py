@@ -26,14 +26,15 @@ def told(spans: list[Span] | tuple[Span, ...]) -> list[tuple[str, float, float, 
 
 
 def life(machine: str, version: str = OLD, **minutes: float) -> Cycle:
-    return Cycle(machine=machine, version=version, **{name: ago(value) for name, value in minutes.items()})
+    times: dict[str, Any] = {name: ago(value) for name, value in minutes.items()}
+    return Cycle(machine=machine, version=version, **times)
 
 
 def row(objects: Objects, name: str) -> Row:
     return next(each for each in timeline(objects, NOW) if each.name == name)
 
 
-WHOLE = {
+WHOLE: dict[str, Any] = {
     "claimed": 50,
     "planned": 49,
     "applied": 45,
