@@ -49,7 +49,7 @@ def test_each_alert_fires_for_what_it_is_for() -> None:
 
 @pytest.mark.parametrize("expression", dashboard_expressions())
 def test_prometheus_understands_what_the_dashboard_asks(expression: str) -> None:
-    run("promql", "format", expression, "--experimental")
+    run("--experimental", "promql", "format", expression)
 
 
 @pytest.mark.asyncio
