@@ -48,7 +48,9 @@ class Observer:
         self.step = 0
         self.replaced = 0
         self._tell = tell
-        self._began = self._moved = time.monotonic()
+        self._began = time.monotonic()
+        self.moves = 0
+        """How much has happened."""
         self._kinds: dict[str, Kind] = {}
         for kind in (MACHINE, BAREMETAL_MACHINE):
             resource = core.catalog.find(kind.group, kind.version, kind.plural)
@@ -59,17 +61,12 @@ class Observer:
         core.store.listen(self._observe, *self._kinds)
 
     @property
-    def quiet(self) -> float:
-        """For how many seconds nothing has happened."""
-        return time.monotonic() - self._moved
-
-    @property
     def now(self) -> float:
         return time.monotonic() - self._began
 
     def move(self) -> None:
         """Something happened that no machine tells."""
-        self._moved = time.monotonic()
+        self.moves += 1
 
     def groups(self) -> dict[str, int]:
         """How many machines each group has that are Nodes and stay so."""

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from slipway.kube.connection import Connection
     from slipway.simulation.rehearsal.measured import Durations
 
-# For so long nothing happens only where something holds it up: first where a condition says so, then where none does.
+# For so long nothing happens only where something holds it up: first where a condition says so, then where none does.  It is counted in
+# looks and not by a clock, so that a machine that is too busy to look is also given the time.
 _TOLD, _UNTOLD = 10.0, 60.0
 _LOOK = 0.25
 # A webhook may not answer yet when the manager has just started.
@@ -74,6 +75,7 @@ class Rehearsal:
         self._original, self._to, self._tell, self._patience = original, to, tell, patience
         self._durations: Mapping[str, Durations] = measured.durations(original)
         self._found: list[Finding] = []
+        self._quiet, self._seen = 0.0, 0
         self._began = time.monotonic()
 
     async def run(self) -> Report:
@@ -134,14 +136,16 @@ class Rehearsal:
         """Wait a moment; whether it is worth while to wait for more."""
         await asyncio.sleep(_LOOK)
         stand.plane.check()
-        if observer.quiet < self._patience:
+        self._quiet = self._quiet + _LOOK if observer.moves == self._seen else 0.0
+        self._seen = observer.moves
+        if self._quiet < self._patience:
             return True
         objects = [(kind, each) for kind in findings.TOLD_KINDS for each in stand.all(kind)]
-        if not findings.is_known(objects) and observer.quiet < _UNTOLD:
+        if not findings.is_known(objects) and self._quiet < _UNTOLD:
             return True
         if await self._let_go(stand, observer):
             return True
-        self._found += findings.stuck(objects, observer.quiet)
+        self._found += findings.stuck(objects, self._quiet)
         self._tell(f"{step.group.title} does not go on")
         return False
 
