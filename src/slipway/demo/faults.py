@@ -26,6 +26,7 @@ from slipway.demo.options import CLUSTER as NAME
 from slipway.demo.options import PLANE, WORKERS, WORKERS_POOL
 from slipway.fleet.baremetal.rollouts.guards import SKIP_ANNOTATION
 from slipway.fleet.overview import stages
+from slipway.fleet.overview.problems import to_do
 from slipway.fleet.overview.stages import condition, host_of, machine_of, stage
 from slipway.kube.errors import ApiError
 
@@ -199,7 +200,10 @@ class VipLost(Fault):
         await _booting(story)
         _keepalived(story, fails=True)
         story.record.tell(Event(events.FAULT, text=f"{story.vip} is on no host: the API server of the cluster does not answer"))
-        await _told(story, names.VIP_READY_CONDITION, names.VIP_API_NOT_REACHABLE_REASON, BAREMETAL_CLUSTER)
+        kind, told, reason = BAREMETAL_CLUSTER, names.VIP_READY_CONDITION, names.VIP_API_NOT_REACHABLE_REASON
+        found = await _told(story, told, reason, kind)
+        # It ends by itself where the address comes back, so the timeline does not show it.
+        story.note(f"{kind.kind} {NAME}: {told}: {reason}: {condition(found, told).get('message')} → {to_do(kind.kind, told, reason)}")
         story.note("keepalived runs again, and one of the hosts takes the address. Hosts that wait to join do so by themselves.")
         _keepalived(story, fails=False)
 

@@ -68,3 +68,9 @@ def test_the_panels_have_places_and_numbers_of_their_own() -> None:
     ]
     assert len(set(cells)) == len(cells), "panels lie over one another"
     assert max(x for x, _ in cells) < 24, "Grafana's grid has 24 columns"
+
+
+def test_the_page_lists_every_alert_with_its_severity() -> None:
+    page = (FILES.parents[2] / "docs/metrics.md").read_text()
+    listed = re.findall(r"^\| `(Slipway\w+)` \| (\w+) \|", page, re.MULTILINE)
+    assert listed == [(rule["alert"], rule["labels"]["severity"]) for rule in ALERTS]

@@ -484,8 +484,8 @@ REASONS = (
         names.VIP_API_NOT_REACHABLE_REASON,
         "The workload cluster does not answer; its hosts go on with what they know.",
         "Goes on when it answers.",
-        "Look whether the endpoint is reachable from the manager, which control plane has the virtual address (ip address), and at the logs "
-        "of the static Pod alive there (crictl logs).",
+        "Look whether the endpoint is reachable from the manager, which control plane has the virtual address (ip address), and at the "
+        "logs of the static Pod alive there (crictl logs).",
     ),
     Reason(_BMC, _GUARDED, "True", names.NO_OBJECTION_REASON, "Nothing that is known speaks against a rollout."),
     Reason(
