@@ -106,7 +106,7 @@ def upgrades(draw: st.DrawFn) -> tuple[Standing, Goal]:
 
 
 @given(upgrades(), st.lists(st.booleans(), max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_upgrade_ends_without_a_step_that_kubernetes_forbids(given_: tuple[Standing, Goal], pauses: list[bool]) -> None:
     """``pauses`` are looks between which no manager has done anything: as often as somebody is killed and starts again."""
     now, goal = given_

@@ -1,0 +1,186 @@
+"""An upgrade against an API server: what is patched in which order, and that it can be killed, stopped and begun again at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet.upgrades.managers import NAME, NEW, NEWEST, OLD, PLANE, SPACE, WORKERS, Managed
+from support.waiting import eventually
+
+from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, NODE
+from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.upgrades import events
+from slipway.fleet.upgrades.events import Event
+from slipway.fleet.upgrades.run import Options, StoppedError, Upgrade
+from slipway.fleet.upgrades.vigil import Patience
+from slipway.kube.aio import AsyncClient, PatchType
+
+pytestmark = pytest.mark.asyncio
+QUICK = Patience(interval=0.01, seen=0.05, observed=0.3, prerequisites=5, answer=5, stall=30)
+
+
+class Told(list[Event]):
+    def of(self, kind: str) -> list[Event]:
+        return [each for each in self if each.event == kind]
+
+
+def upgrade(told: Callable[[Event], None], to: str = NEW, **options: Any) -> Upgrade:
+    return Upgrade(Options(SPACE, NAME, to, **{"patience": QUICK, **options}), told)
+
+
+async def test_the_control_plane_goes_up_minor_by_minor_and_the_workers_follow_at_once() -> None:
+    async with Managed() as managed:
+        told = Told()
+        run = upgrade(told.append, NEWEST)
+        assert await run.prepare(managed.client)
+        await run.run(managed.client)
+        assert managed.replaced == [f"{PLANE} {NEW}"] * 3 + [f"{PLANE} {NEWEST}"] * 3 + [f"{WORKERS} {NEWEST}"] * 2
+        assert managed.wrong == []
+        assert [(each.name, each.version) for each in told.of(events.PATCH)] == [(PLANE, NEW), (PLANE, NEWEST), (WORKERS, NEWEST)]
+        assert told[0].commands == tuple(each.command for each in told.of(events.PATCH)), "it did not do what it said"
+        assert (told[0].event, told[0].total) == (events.PLANNED, 8)
+        assert told[-1].event == events.DONE
+        rows = {row.check: row for row in told.of(events.PREFLIGHT)[0].checks}
+        assert rows["maxSurge is 0 everywhere"].message == "not bare metal"
+        done = [each.done for each in told.of(events.PROGRESS)]
+        assert done == sorted(filter(None.__ne__, done)), "the bar went back"
+
+
+async def test_whoever_is_killed_at_random_moments_and_begins_again_ends_right() -> None:
+    chance = random.Random(7)
+    async with Managed() as managed:
+        kills = 0
+        while True:
+            async with AsyncClient(managed.server.connection()) as client:
+                task = asyncio.create_task(upgrade(lambda _: None, NEWEST).run(client))
+                done, _ = await asyncio.wait({task}, timeout=chance.uniform(0.005, 0.12))
+                if done:
+                    break
+                task.cancel()
+                await asyncio.wait({task})
+                kills += 1
+        task.result()
+        assert kills > 3
+        assert managed.wrong == []
+        assert managed.replaced == [f"{PLANE} {NEW}"] * 3 + [f"{PLANE} {NEWEST}"] * 3 + [f"{WORKERS} {NEWEST}"] * 2
+
+
+async def test_two_at_the_same_time_do_no_harm() -> None:
+    async with Managed() as managed, AsyncClient(managed.server.connection()) as other:
+        first, second = Told(), Told()
+        await asyncio.gather(upgrade(first.append).run(managed.client), upgrade(second.append).run(other))
+        assert len([*first.of(events.PATCH), *second.of(events.PATCH)]) == 2
+        assert managed.wrong == []
+
+
+async def test_a_part_of_a_cluster_can_be_upgraded() -> None:
+    async with Managed() as managed:
+        await upgrade(lambda _: None, workers=False).run(managed.client)
+        assert (await managed.version(KUBEADM_CONTROL_PLANE, PLANE), await managed.version(MACHINE_DEPLOYMENT, WORKERS)) == (NEW, OLD)
+        await upgrade(lambda _: None, control_plane=False).run(managed.client)
+        assert await managed.version(MACHINE_DEPLOYMENT, WORKERS) == NEW
+
+
+async def test_before_anything_is_written_it_says_what_would_be_and_what_cannot() -> None:
+    async with Managed() as managed:
+        before = await managed.client.get(KUBEADM_CONTROL_PLANE, PLANE, SPACE)
+        told = Told()
+        await upgrade(told.append, NEWEST, dry_run=True).prepare(managed.client)
+        assert [each.partition(" -p ")[2] for each in told[0].commands] == [
+            '\'{"spec": {"version": "v1.35.4"}}\'',
+            '\'{"spec": {"version": "v1.36.3"}}\'',
+            '\'{"spec": {"template": {"spec": {"version": "v1.36.3"}}}}\'',
+        ]
+        for to, options, said in (
+            ("v1.33.1", {}, "cannot go back"),
+            (NEW, {"control_plane": False}, "ahead of their control plane"),
+            (NEW, {"cluster": "other"}, 'there is no Cluster "other"'),
+        ):
+            given: dict[str, Any] = {"namespace": SPACE, "cluster": NAME, "to": to, "patience": QUICK, **options}
+            with pytest.raises(OperatorError, match=said):
+                await Upgrade(Options(**given), lambda _: None).prepare(managed.client)
+        told.clear()
+        assert not await upgrade(told.append, OLD).prepare(managed.client)
+        await upgrade(told.append, OLD).run(managed.client)
+        assert [each.text for each in told] == [f"{NAME} is at {OLD}: {PLANE} (3 machines), {WORKERS} (2 machines)"]
+        topology = {"spec": {"topology": {"classRef": {"name": "c"}, "version": OLD}}}
+        await managed.client.patch(CLUSTER, NAME, SPACE, topology, type=PatchType.MERGE)
+        with pytest.raises(OperatorError, match=r"patch spec\.topology\.version"):
+            await upgrade(lambda _: None).prepare(managed.client)
+        assert await managed.client.get(KUBEADM_CONTROL_PLANE, PLANE, SPACE) == before
+
+
+async def test_a_machine_that_does_not_come_stops_it_with_what_to_do() -> None:
+    async with Managed() as managed:
+        managed.stuck = "InfrastructureReady"
+        told = Told()
+        with pytest.raises(StoppedError, match=r"does not go on by itself \(ObjectDeleted\)"):
+            await upgrade(told.append).run(managed.client)
+        assert told[-1].event == events.PROBLEM
+        assert told[-1].to_do == ("Delete the Machine; its replacement gets another one.",)
+        assert [each.name for each in told.of(events.PATCH)] == [PLANE], "workers were patched all the same"
+
+
+async def test_a_patch_that_nobody_acts_on_stops_it() -> None:
+    async with Managed() as managed:
+        await managed.pause()
+        told = Told()
+        with pytest.raises(StoppedError, match="NotObserved"):
+            await upgrade(told.append).run(managed.client)
+        assert "slipway fleet preflight" in told[-1].to_do[0]
+
+
+async def test_a_paused_cluster_stops_it() -> None:
+    async with Managed() as managed:
+        await managed.client.patch(CLUSTER, NAME, SPACE, {"spec": {"paused": True}}, type=PatchType.MERGE)
+        await managed.client.patch(KUBEADM_CONTROL_PLANE, PLANE, SPACE, {"spec": {"version": NEW}}, type=PatchType.MERGE)
+        told = Told()
+        with pytest.raises(StoppedError, match="Paused"):
+            await upgrade(told.append).run(managed.client)
+        assert "spec.paused" in told[-1].to_do[0]
+
+
+async def test_prerequisites_that_are_not_met_stop_it_unless_they_are_to_be_ignored() -> None:
+    async with Managed() as managed:
+        endless = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+        await managed.client.patch(NODE, f"{PLANE}-0", "", endless, type=PatchType.MERGE, subresource="status")
+        with pytest.raises(StoppedError, match=f"all Nodes are Ready: not Ready: {PLANE}-0"):
+            await upgrade(lambda _: None).run(managed.client)
+        assert managed.replaced == []
+        await upgrade(lambda _: None, ignore_preflight=True).run(managed.client)
+
+
+async def test_whoever_leaves_is_told_what_goes_on_without_them() -> None:
+    async with Managed() as managed:
+        managed.stuck = "Other"
+        told = Told()
+        task = asyncio.create_task(upgrade(told.append).run(managed.client))
+        await eventually(lambda: told.of(events.PROGRESS), "something is on its way")
+        task.cancel()
+        await asyncio.wait({task})
+        assert told[-1].event == events.INTERRUPTED
+        left = r"KubeadmControlPlane cp goes on to v1\.35\.4 by itself .*; what is not begun: MachineDeployment w .* Run the same command"
+        assert re.search(left, told[-1].text)
+        with pytest.raises(StoppedError, match=left):
+            await upgrade(lambda _: None, timeout=0.1).run(managed.client)
+
+
+async def test_a_management_cluster_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    async with Managed(tmp_path / "objects.db") as managed:
+        told = Told()
+        run = asyncio.create_task(upgrade(told.append, patience=QUICK._replace(observed=60)).run(managed.client))
+        await eventually(lambda: told.of(events.PATCH), "something is patched")
+        await managed.pause()
+        await managed.server.stop()
+        await eventually(lambda: any("does not answer" in each.text for each in told), "it is noticed")
+        await managed.server.start()
+        await eventually(lambda: any("answers again" in each.text for each in told), "it goes on")
+        assert not run.done()
+        run.cancel()
+        await asyncio.wait({run})
