@@ -80,7 +80,11 @@ class Finding(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 def beforehand(original: Original, versions: Sequence[str], durations: Mapping[str, Durations]) -> list[Finding]:
     """What is to be said before anything is tried; ``versions`` are those that machines will be made for."""
-    found = _catalog(original, versions) + _prerequisites(original, versions) + _space(original)
+    found = _catalog(original, versions)
+    # What is told with more weight is not told again.
+    missing = [each.message for each in found]
+    found += [each for each in _prerequisites(original, versions) if not each.message.endswith(tuple(missing))]
+    found += _space(original)
     for what in transplant.foreign(original):
         found.append(Finding(LEFT_OUT, "unknown", f"{what} is somebody else's: that it is taken away in time is not rehearsed"))
     if original.workload is None:
