@@ -185,6 +185,8 @@ class Session:
         runner = Runner(self._machine, self._file, progress=self._progress.instruction, interruption=self._wanted)
         self.journal = runner.run(secret.plan, todo)
         self._progress.end()
+        # It may have changed anything.
+        self._facts_at = 0.0
         self._log(_told(self.journal))
         if self.journal.state == "running":
             # Held between two instructions: the next look at the Secret says until when.
@@ -194,9 +196,9 @@ class Session:
     def _report(self, journal: Journal) -> bool:
         """Whether the Secret has the outcome, or has another plan; else the journal keeps it for later."""
         try:
-            written = self._write(lambda secret: report.outcome(secret, journal))
+            written = self._write(lambda secret: self._outcome(secret, journal))
             if written is None:
-                written = self._write(lambda secret: report.outcome(secret, journal, with_output=False))
+                written = self._write(lambda secret: self._outcome(secret, journal, with_output=False))
             if written is None:
                 self._keep(journal)
                 return False
@@ -210,6 +212,13 @@ class Session:
         self._keep(msgspec.structs.replace(journal, reported=True))
         self._pause = _FIRST_PAUSE
         return True
+
+    def _outcome(self, secret: PlanSecret, journal: Journal, *, with_output: bool = True) -> dict[str, bytes]:
+        told = report.outcome(secret, journal, with_output=with_output)
+        known = secret.data.get(plans.HOST_FACTS)
+        if told and known and journal.state == "succeeded":
+            told[plans.HOST_FACTS] = hostfacts.after(known, self._machine.host, journal.checksum)
+        return told
 
     def _write(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> PlanSecret | None:
         """The Secret after a write; None where the server finds it too big, or otherwise not to be allowed."""
@@ -296,7 +305,9 @@ class Session:
             return hostfacts.PERIOD - age
         if self._image is None:
             self._image = hostfacts.image(self._machine)
-        facts = hostfacts.gather(self._machine, registry, self._image)
+        applied = secret.text(plans.APPLIED_CHECKSUM)
+        of_plan = applied if applied == plans.checksum(secret.plan) else ""
+        facts = hostfacts.gather(self._machine, registry, self._image, of_plan)
         self._facts_at = time.monotonic()
         told_ago = now - self._facts_told_at if self._facts_told_at else math.inf
         if hostfacts.is_news(secret.data.get(plans.HOST_FACTS, b""), facts, told_ago):

@@ -76,10 +76,10 @@ class Desk:
         """For somebody who has seen everything up to what ``last_seen`` names, if anything."""
         return Reader(self, sight, last_seen)
 
-    def scopes(self, sight: Sight) -> dict[Scope, Feed]:
-        """The feeds of what somebody may see."""
+    def scopes(self, sight: Sight, known: Iterable[Scope] = ()) -> dict[Scope, Feed]:
+        """The feeds of what somebody may see; a namespace that they know is one of them, even if nothing is left in it."""
         found = {}
-        for namespace in sorted({*self._observation.present(), *sight.within}):
+        for namespace in sorted({*self._observation.present(), *sight.within, *(scope.namespace for scope in known)}):
             kinds = sight.of(namespace)
             if kinds:
                 scope = Scope(namespace, kinds)
@@ -169,7 +169,7 @@ class Reader:
     async def read(self) -> Batch | None:
         """What is new for them; None where nothing is."""
         self._version = self._desk.version
-        feeds = self._desk.scopes(self._sight)
+        feeds = self._desk.scopes(self._sight, self._seen or ())
         await self._desk.look(feeds)
         revision = self._desk.revision
         if self._seen is None:

@@ -13,6 +13,7 @@ from zlib import crc32
 from slipway.api.cluster.infrastructure.names import OWNER_CLUSTER_ANNOTATION
 from slipway.api.cluster.kinds import CLUSTER, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
+from slipway.api.elemental import cycles
 from slipway.fleet.overview.objects import KINDS, Objects
 
 if TYPE_CHECKING:
@@ -82,8 +83,13 @@ class Observation:
         return Held(found)
 
     def of_cluster(self, namespace: str, cluster: str) -> Held:
-        """A cluster with everything that is its own."""
-        return self.held(Part(namespace, cluster))
+        """A cluster with everything that is its own, and the hosts that are nobody's now and were its nodes before."""
+        found = {kind: list(objects) for kind, objects in self.held(Part(namespace, cluster)).objects.items()}
+        for part in self.parts(namespace):
+            if part.bucket >= 0:
+                former = (each for each in self._parts[part].get(MACHINE_INVENTORY, {}).values() if _was_of(each, cluster))
+                found.setdefault(MACHINE_INVENTORY, []).extend(former)
+        return Held(found)
 
     def present(self) -> dict[str, set[Kind]]:
         """The namespaces, with the kinds that there are some of."""
@@ -135,6 +141,10 @@ class Observation:
         else:
             self._versions.pop(part, None)
         self._changed.set()
+
+
+def _was_of(host: Object, cluster: str) -> bool:
+    return any(cycle.cluster == cluster for cycle in cycles.read(host.metadata.annotations))
 
 
 def part_of(found: Object) -> Part:

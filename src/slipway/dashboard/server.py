@@ -14,6 +14,8 @@ import msgspec
 from aiohttp import web
 
 from slipway import __version__
+from slipway.api.cluster.kinds import CLUSTER
+from slipway.api.machinery.errors import OperatorError
 from slipway.dashboard import assets
 from slipway.dashboard.access import KEPT, Access, RefusedError, Sight, Visitor
 from slipway.dashboard.desk import Desk
@@ -22,6 +24,7 @@ from slipway.dashboard.observation import Observation
 from slipway.dashboard.options import FLAG
 from slipway.dashboard.rows import explained, pictured
 from slipway.fleet.overview.objects import KINDS
+from slipway.fleet.overview.problems import Ref
 from slipway.runtime import logs
 from slipway.runtime.healthz import parse_address
 from slipway.runtime.webhook.serving import LOOK, CertificateSource, HttpsServer
@@ -184,9 +187,9 @@ class DashboardServer:
         namespace, cluster = (request.query.get(name, "") for name in ("namespace", "cluster"))
         sight = await self._sight(request, visitor)
         held, kinds = self._observation.of_cluster(namespace, cluster), sight.of(namespace)
-        if not held.objects or not kinds:
+        if CLUSTER not in held.objects or CLUSTER not in kinds:
             raise RefusedError(404, f"there is no Cluster {cluster} in the namespace {namespace}, or you may not see it")
-        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds, {}), cluster, datetime.now(UTC)))
+        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds, {}), datetime.now(UTC)))
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def _explain(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -195,7 +198,10 @@ class DashboardServer:
         held, kinds = self._observation.within(namespace), sight.of(namespace)
         if not any(each.kind == kind for each in kinds):
             raise RefusedError(404, f"there is no {kind} {name} in the namespace {namespace}, or you may not see it")
-        made = await asyncio.to_thread(lambda: explained(held.decoded(kinds, {}), kind, namespace, name, datetime.now(UTC)))
+        try:
+            made = await asyncio.to_thread(lambda: explained(held.decoded(kinds, {}), Ref(kind, namespace, name), datetime.now(UTC)))
+        except OperatorError as error:
+            raise RefusedError(404, error.message) from None
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def _stream(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:

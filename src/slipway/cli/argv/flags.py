@@ -46,7 +46,7 @@ class Flag:
 _FORMATS = ("text", "json", "yaml", "kyaml")
 _FAULTS = (
     "api-down", "catalog-miss", "host-dead", "join-failed", "manager-killed", "max-surge", "plan-failed", "pool-exhausted",
-    "registry-missing", "registry-unreachable",
+    "registry-missing", "registry-unreachable", "vip-lost",
 )  # fmt: skip
 _KUBECONFIG = "/etc/kubernetes/admin.conf"
 

@@ -72,6 +72,51 @@ def hosts(call: Invocation) -> None:
     sys.stdout.write(text.page(found, view, terminal, now, namespace))
 
 
+def timeline(call: Invocation) -> None:
+    from datetime import UTC, datetime, timedelta
+
+    from slipway.cli.commands import managerflags
+    from slipway.fleet.overview import timeline as lives
+    from slipway.fleet.overview.model import overview
+    from slipway.fleet.overview.selection import of_cluster, seen
+    from slipway.fleet.overview.views import timeline as picture
+    from slipway.fleet.overview.views.terminal import terminal_of
+
+    form, report = managerflags.one_of(call, "output"), call.text("report")
+    target, namespace = place(call)
+    objects = _objects(target, namespace, events=True)
+    now = datetime.now(UTC)
+    view = seen(overview(objects, now))
+    rows = lives.timeline(objects, now)
+    title = "Hosts"
+    if call.arguments:
+        chosen = {(each.namespace, each.name) for each in of_cluster(view, call.arguments[0], namespace).clusters}
+        rows, title = tuple(row for row in rows if (row.namespace, row.cluster) in chosen), f"Hosts of {call.arguments[0]}"
+    back = call.duration("since").seconds
+    begin = now - timedelta(seconds=back) if back > 0 else lives.last_story(rows, now)
+    rows = lives.since(rows, begin)
+    if report:
+        _write(report, picture.page(rows, begin, now, title))
+        sys.stdout.write(f"The picture is in {report}\n")
+    elif form == "html":
+        sys.stdout.write(picture.page(rows, begin, now, title))
+    elif form == "json":
+        _json({"begin": begin, "end": now, "rows": rows})
+    else:
+        sys.stdout.write(picture.text(rows, begin, now, terminal_of(sys.stdout, call.host.environment)))
+
+
+def _write(path: str, text: str) -> None:
+    from pathlib import Path
+
+    from slipway.api.machinery.errors import OperatorError
+
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise OperatorError(f"the picture cannot be written to {path}: {error.strerror or error}") from None
+
+
 def watch(call: Invocation) -> None:
     import asyncio
     import logging

@@ -54,7 +54,7 @@ export class Detail {
       ),
       row ? body(row, store) : h("p", { class: "empty" }, store.complete ? "It is not there any more." : "Looking…"),
       h("h3", null, "With kubectl"),
-      h("pre", { tabindex: "0" }, h("code", null, `kubectl -n ${namespace} get ${RESOURCES[type] ?? type} ${name} -o yaml`)),
+      h("pre", null, h("code", null, `kubectl -n ${namespace} get ${RESOURCES[type] ?? type} ${name} -o yaml`)),
     );
     if (isNew || hadFocus) this.element.querySelector("h2")?.focus({ preventScroll: true });
   }

@@ -1,15 +1,18 @@
 /** The first view: how the fleet stands, what needs somebody, and the rollouts, clusters and pools. */
 
 import { fill, h, keyed } from "./dom.js";
-import { duration, number, plural, STAGES } from "./format.js";
+import { duration, number, plural, SEVERAL, STAGES } from "./format.js";
 import { bar, clusterBadge, clusterLink, empty, legend, link, openLink, progress, section, since, versions } from "./parts.js";
 import { problemCard } from "./problem.js";
 import { isBad } from "./store.js";
+import { Timeline } from "./timeline.js";
 
 /** @typedef {import("./store.js").Row} Row */
 /** @typedef {import("./store.js").Store} Store */
 
 const MOST_PROBLEMS = 4;
+/** So many pictures of rollouts are open at first. */
+const MOST_PICTURES = 3;
 
 export class FleetView {
   constructor() {
@@ -19,11 +22,13 @@ export class FleetView {
     this.problems = h("div", { class: "stack" });
     this.more = h("p", { class: "more" });
     this.attention = section("Needs attention", this.problems, this.more);
-    this.rollouts = h("div", { class: "cards wide" });
+    this.rollouts = h("div", { class: "stack" });
     this.rolling = section("Rollouts", this.rollouts);
     this.clusters = h("div", { class: "cards" });
     this.pools = h("div", { class: "cards" });
     this.nothing = h("div", null);
+    /** @type {Map<string, RolloutCard>} */
+    this.cards = new Map();
     this.element = h(
       "div",
       { class: "view" },
@@ -49,7 +54,8 @@ export class FleetView {
     keyed(this.problems, problems.slice(0, MOST_PROBLEMS), (each) => each.key, (each) => JSON.stringify(each), (each) => problemCard(each));
     fill(this.more, problems.length > MOST_PROBLEMS ? link({ view: "problems" }, `All ${plural(problems.length, "problem")}`) : null);
     this.rolling.hidden = !rolling.length;
-    keyed(this.rollouts, rolling, (row) => row.key, (row) => row, rolloutCard);
+    keyed(this.rollouts, rolling, (row) => row.key, (row) => row.key, (row) => this.rolloutCard(row));
+    for (const row of rolling) this.cards.get(row.key)?.update(row, store.revision);
     keyed(this.clusters, clusters, (row) => row.key, (row) => row, clusterCard);
     const pools = store.all("pool");
     keyed(this.pools, pools, (row) => row.key, (row) => row, poolCard);
@@ -58,13 +64,20 @@ export class FleetView {
     fill(this.nothing, !store.rows.size && store.complete ? empty("There is no cluster, pool or host yet. Hosts appear here as they register.") : null);
   }
 
+  /** The card of a rollout; it stays the same one as long as the rollout goes on. @param {Row} row */
+  rolloutCard(row) {
+    const card = new RolloutCard(row, this.cards.size < MOST_PICTURES);
+    this.cards.set(row.key, card);
+    return card.element;
+  }
+
   /** @param {Store} store @param {number} problems @param {number} rolling */
   drawTiles(store, problems, rolling) {
     const clusters = store.all("cluster");
     const machines = store.all("machine");
     const hosts = store.stages("host");
     const nodes = machines.filter((row) => row.stage === "node").length;
-    const parts = /** @type {[string, number, string][]} */ (Object.keys(STAGES).map((stage) => [stage, hosts.get(stage) ?? 0, STAGES[stage]]));
+    const parts = /** @type {[string, number, string][]} */ (Object.keys(STAGES).map((stage) => [stage, hosts.get(stage) ?? 0, SEVERAL[stage]]));
     fill(
       this.tiles,
       tile("Clusters", number(clusters.length), rolling ? `${plural(rolling, "rollout")} under way` : "no rollout under way", {}),
@@ -123,16 +136,24 @@ export function rolloutBody(rollout, name) {
   ];
 }
 
-/** @param {Row} row */
-function rolloutCard(row) {
-  const to = { view: "cluster", namespace: row.namespace, name: row.name };
-  return h(
-    "article",
-    { class: "card" },
-    h("header", null, h("h3", null, link(to, row.name, { "data-focus": `rollout ${row.key}` })), clusterBadge(row)),
-    rolloutBody(row.rollout, row.name),
-    h("p", { class: "more" }, link({ ...to, to: "timeline" }, "Timeline", { "aria-label": `Timeline of ${row.name}` })),
-  );
+/** A rollout with its picture, which is drawn when it is open. */
+class RolloutCard {
+  /** @param {Row} row @param {boolean} open */
+  constructor(row, open) {
+    this.body = h("div", { class: "rollout" });
+    this.badge = h("span", null);
+    this.timeline = new Timeline(row.namespace, row.name);
+    this.picture = /** @type {HTMLDetailsElement} */ (h("details", { "data-name": "timeline", open }, h("summary", null, "Timeline"), this.timeline.element));
+    const to = { view: "cluster", namespace: row.namespace, name: row.name };
+    this.element = h("article", { class: "card" }, h("header", null, h("h3", null, link(to, row.name)), this.badge), this.body, this.picture);
+  }
+
+  /** @param {Row} row @param {number} revision */
+  update(row, revision) {
+    fill(this.badge, clusterBadge(row));
+    fill(this.body, rolloutBody(row.rollout, row.name));
+    if (this.picture.open) this.timeline.update(row, revision);
+  }
 }
 
 /** @param {Row} row */

@@ -189,6 +189,7 @@ export class ProblemsView {
       keyed(place, found.slice(0, MOST_PROBLEMS), (each) => each.key, (each) => JSON.stringify(each), (each) => problemCard(each));
     draw(this.lasting, lasting);
     draw(this.waiting, waiting);
+    this.actNow.hidden = !lasting.length;
     this.wait.hidden = !waiting.length;
     const more = Math.max(0, lasting.length - MOST_PROBLEMS);
     fill(

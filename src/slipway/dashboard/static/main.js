@@ -154,7 +154,7 @@ function signIn(why) {
     why ? h("p", { class: "error", role: "alert" }, why) : null,
     h("label", null, h("span", null, "Token"), field),
     h("button", { type: "submit", class: "primary" }, "Sign in"),
-    h("details", null, h("summary", null, "Where do I get one?"), h("pre", { tabindex: "0" }, h("code", null, "kubectl -n NAMESPACE create token SERVICEACCOUNT"))),
+    h("details", null, h("summary", null, "Where do I get one?"), h("pre", null, h("code", null, "kubectl -n NAMESPACE create token SERVICEACCOUNT"))),
   );
   fill($("main"), form);
   field.focus();

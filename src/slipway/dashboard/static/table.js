@@ -4,6 +4,7 @@
  */
 
 import { h } from "./dom.js";
+import { isBad } from "./store.js";
 
 /** @typedef {import("./store.js").Row} Row */
 /** @typedef {{key: string, title: string, width: string, cell: (row: Row) => any, class?: string}} Column */
@@ -106,6 +107,7 @@ export class Table {
     }
     if (element.row !== row) {
       element.row = row;
+      element.classList.toggle("bad", isBad(row));
       element.replaceChildren(
         ...this.columns.map((column, at) =>
           h("div", { role: "gridcell", class: `cell ${column.class ?? ""}`, "aria-colindex": at + 1 }, column.cell(row)),

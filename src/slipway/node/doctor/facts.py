@@ -81,9 +81,8 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     image: str = ""
     image_missing: bool = False
     found: Found | None = None
-    url: str = ""
     answer: str = ""
-    """What is wrong with its answer at ``url``; empty where it is well, or was not asked."""
+    """What is wrong with its answer; empty where it is well, or was not asked."""
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,14 +105,11 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 class Kubelet(msgspec.Struct, frozen=True, kw_only=True):
     unit: Unit | None = None
-    systemd: bool = True
     version: str = ""
     config: Mapping[str, Any] = {}
     config_problem: str = ""
-    health_url: str = ""
     health: str = ""
     """What is wrong with its answer."""
-    node_ip: str = ""
     rotating_file: str = ""
     """The file of its client certificate that kubelet.conf names and that is not there."""
 
@@ -193,7 +189,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     role: Role = "none"
     node: str = ""
-    root: bool = True
     unseen: tuple[Unseen, ...] = ()
     left: tuple[str, ...] = ()
     """The paths of a node that are on this machine."""

@@ -32,6 +32,7 @@ DEADLINE = 10.0
 _QUIET = 2.0
 _INTERFACES = "/sys/class/net"
 _AGENTS = ("slipway-agent", "elemental-system-agent")
+_SECURE_PORTS = {"kube-apiserver": 6443, "kube-controller-manager": 10257, "kube-scheduler": 10259}
 _AS_ROOT = "run it as root"
 
 
@@ -78,7 +79,6 @@ def gather(
         now=now,
         role=files.role,
         node=_name(host),
-        root=root,
         unseen=_once((*files.unseen, *unseen)),
         left=files.left,
         kubelet=msgspec.structs.replace(kubelet, rotating_file=rotating),
@@ -152,13 +152,10 @@ def _once(unseen: tuple[Unseen, ...]) -> tuple[Unseen, ...]:
     return tuple(dict.fromkeys(unseen))
 
 
-def _with_answers(runtime: Runtime, answers: Mapping[str, tuple[str, str]]) -> Runtime:
+def _with_answers(runtime: Runtime, answers: Mapping[str, str]) -> Runtime:
     if runtime.components is None:
         return runtime
-    components = tuple(
-        msgspec.structs.replace(each, url=answers[each.name][0], answer=answers[each.name][1]) if each.name in answers else each
-        for each in runtime.components
-    )
+    components = tuple(msgspec.structs.replace(each, answer=answers.get(each.name, "")) for each in runtime.components)
     return msgspec.structs.replace(runtime, components=components)
 
 
@@ -212,13 +209,9 @@ def _ports(host: Host, files: NodeFiles) -> Iterator[Port]:
     if files.role == "none":
         return
     expected = {10250: observation.KUBELET}
-    for component, flag, port in (
-        ("kube-apiserver", "secure-port", 6443),
-        ("kube-controller-manager", "secure-port", 10257),
-        ("kube-scheduler", "secure-port", 10259),
-    ):
+    for component, port in _SECURE_PORTS.items():
         if (spec := files.spec(component)) is not None:
-            named = flag_of(spec.command, flag)
+            named = flag_of(spec.command, "secure-port")
             expected[int(named) if named.isdecimal() else port] = component
     if files.local_etcd is not None:
         expected |= {2379: "etcd", 2380: "etcd"}

@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import msgspec
+
 from slipway.api.kubeadm.addresses import join_host_port
 from slipway.api.machinery.errors import OperatorError
 from slipway.host.cri.client import ContainerRuntimeError, service_of
@@ -52,36 +54,32 @@ def kubelet(host: Host, files: NodeFiles) -> Kubelet:
         version=told.strip().removeprefix("Kubernetes "),
         config=config,
         config_problem=files.kubelet_problem,
-        health_url=url,
         health=wait.problem_at(url, ANSWER) if url and active and files.role != "none" else "",
-        node_ip=wait.flag_of(files.kubelet_flags, "node-ip"),
     )
 
 
 def runtime(host: Host, files: NodeFiles) -> Runtime:
     socket = files.runtime_socket()
     service = service_of(socket)
-    known = Runtime(socket=socket, service=service, unit=observation.unit(host, service), components=None)
+    unit = observation.unit(host, service)
     specs = [container for manifest in files.manifests for container in manifest.containers]
     with host.container_runtime(socket) as client:
         try:
             told = client.version()
-            not_ready = tuple(client.status_problems())
-            components = _components(host, client, specs)
             return Runtime(
                 socket=socket,
                 service=service,
-                unit=known.unit,
+                unit=unit,
                 version=f"{told.name} {told.version}",
-                not_ready=not_ready,
+                not_ready=tuple(client.status_problems()),
                 network_not_ready=tuple(client.status_problems("NetworkReady")),
                 cgroup_driver=client.cgroup_driver(),
-                components=components,
+                components=_components(host, client, specs),
                 left=len(client.containers()),
             )
         except ContainerRuntimeError as error:
             permitted = "no permission" not in error.message
-            return Runtime(socket=socket, service=service, unit=known.unit, problem=error.message, permitted=permitted, components=None)
+            return Runtime(socket=socket, service=service, unit=unit, problem=error.message, permitted=permitted, components=None)
 
 
 def _components(host: Host, client: ContainerRuntime, specs: Iterable[ContainerSpec]) -> tuple[Component, ...]:
@@ -95,14 +93,13 @@ def _components(host: Host, client: ContainerRuntime, specs: Iterable[ContainerS
     return tuple(made)
 
 
-def answers(files: NodeFiles) -> dict[str, tuple[str, str]]:
-    """Component → where it was asked, and what is wrong with its answer."""
+def answers(files: NodeFiles) -> dict[str, str]:
+    """Component → what is wrong with its answer; empty where nothing is."""
     urls = {name: wait.url_of(name, spec.command, "127.0.0.1") for name in wait.CONTROL_PLANE if (spec := files.spec(name)) is not None}
     if not urls:
         return {}
     with ThreadPoolExecutor(len(urls)) as pool:
-        problems = pool.map(lambda url: wait.problem_at(url, ANSWER), urls.values())
-        return {name: (url, problem) for (name, url), problem in zip(urls.items(), problems, strict=True)}
+        return dict(zip(urls, pool.map(lambda url: wait.problem_at(url, ANSWER), urls.values()), strict=True))
 
 
 def etcd(host: Host, files: NodeFiles) -> Etcd | None:
@@ -128,8 +125,6 @@ def etcd(host: Host, files: NodeFiles) -> Etcd | None:
 
 
 def _asked_etcd(host: Host, pki: str, known: Etcd, own: str) -> Etcd:
-    import msgspec
-
     client = EtcdClient(
         [own],
         ca=host.read(f"{pki}/etcd/ca.crt"),

@@ -16,6 +16,7 @@ YIELD_FILE = f"{STATE_FOLDER}/yield"
 """What the side car writes 1 into to put keepalived into FAULT."""
 
 PROCESS_ID_FILE = f"{STATE_FOLDER}/keepalived.pid"
+VRRP_ID_FILE = f"{STATE_FOLDER}/vrrp.pid"
 
 ADVERTISEMENT_SECONDS = 1
 # The highest priority waits (256 - 200) / 256 of a second after the holder said that it leaves: by then its address is gone.

@@ -242,18 +242,11 @@ _PATIENCE: dict[str, float | None] = {
     names.POOL_EXHAUSTED_REASON: _SOON,
     names.VIP_PEERS_UNKNOWN_REASON: _SOON,
     names.PLAN_SECRET_MISSING_REASON: _SOON,
-    names.PLAN_PENDING_REASON: None,
-    names.PLAN_RUNNING_REASON: None,
-    names.WAITING_FOR_NODE_REASON: None,
-    names.CLEANING_REASON: None,
-    names.VIP_WAITING_FOR_CONTROL_PLANE_REASON: None,
-    names.NOT_LOOKED_YET_REASON: None,
     names.VIP_API_NOT_REACHABLE_REASON: _A_WHILE,
     # It keeps nothing from going on: what it speaks of is refused, or waits and is told there.
     names.ROLLOUT_OBJECTION_REASON: None,
     reasons.BOOTSTRAP_TOKEN_EXPIRED: _A_WHILE,
     reasons.WORKLOAD_UNREACHABLE: _A_WHILE,
-    reasons.HOST_BUSY: None,
     reasons.OLD_NODE_REMAINS: _A_WHILE,
     reasons.NODE_GONE: _SOON,
 }
@@ -272,7 +265,8 @@ def cause(kind: str, manifest: Manifest, condition: Manifest) -> Cause:
 def _row(kind: str, type_: str, reason: str, message: str) -> Row:
     known = _REFERENCE.get((kind, type_, reason))
     if known is not None:
-        return Row(known.meaning, known.to_do, _PATIENCE.get(reason, _AT_ONCE) if known.status != "True" else None)
+        # Where nobody has anything to do, it ends by itself.
+        return Row(known.meaning, known.to_do, _PATIENCE.get(reason, _AT_ONCE) if known.to_do else None)
     for rows in (_CORE.get((kind, type_, reason), ()), _CORE.get((kind, type_, _ANY), ())):
         found = next((row for row in rows if row.says in message), None)
         if found is not None:

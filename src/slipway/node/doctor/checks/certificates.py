@@ -121,6 +121,9 @@ NO_ROTATION = Kind(
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    # What is left of a node that was is nobody's to be used.
+    if not facts.is_node:
+        return
     for path in facts.missing_certificates:
         name = path.removeprefix(f"{paths.PKI_DIR}/").removesuffix(".crt").replace("/", "-")
         yield MISSING.found(f"{path}: no such file", path=path, name=name)

@@ -37,7 +37,7 @@ LEARNER = Kind(
     "etcd-learner",
     "warning",
     "this node's etcd is a learner, and has no vote: its join did not end",
-    ("slipway join phase control-plane-join etcd-join",),
+    ("slipway join phase etcd-join",),
 )
 NOT_MEMBER = Kind("etcd-not-a-member", "error", "etcd does not count this node among its members", (_REJOIN,))
 MEMBER_LOST = Kind(
@@ -72,7 +72,7 @@ _ALARMS = {
 
 def find(facts: Facts) -> Iterator[Finding]:
     etcd = facts.etcd
-    if etcd is None:
+    if etcd is None or not facts.is_node:
         return
     if etcd.external:
         for endpoint in etcd.others:

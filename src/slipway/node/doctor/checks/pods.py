@@ -51,6 +51,8 @@ SILENT = Kind("component-not-answering", "error", "{name} runs, and does not ans
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    if not facts.is_node:
+        return
     yield from _manifests(facts)
     kubelet = facts.kubelet.unit
     runs = kubelet is None or kubelet.active == "active"
