@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 Weight = Literal["stops", "warning", "unknown"]
 """Whether the upgrade would not end well for it; whether somebody should look; whether it could not be found out."""
-CATALOG_MISS, POOL_TOO_SMALL, NO_SPACE, EVICTION, REFUSED, CONDITION, PREREQUISITE, TIMES, WORKLOAD, LEFT_OUT, STALLED = (
+CATALOG_MISS, POOL_TOO_SMALL, NO_SPACE, EVICTION, REFUSED, CONDITION, PREREQUISITE, TIMES, WORKLOAD, LEFT_OUT, STALLED, REGISTRY = (
     "catalog-miss", "pool-too-small", "no-space", "eviction-blocked", "refused", "condition", "prerequisite", "times-unknown",
-    "workload-unknown", "not-rehearsed", "stalled",
+    "workload-unknown", "not-rehearsed", "stalled", "registry-unknown",
 )  # fmt: skip
 TOLD_KINDS = (
     CLUSTER,
@@ -87,6 +87,10 @@ def beforehand(original: Original, versions: Sequence[str], durations: Mapping[s
     found += _space(original)
     for what in transplant.foreign(original):
         found.append(Finding(LEFT_OUT, "unknown", f"{what} is somebody else's: that it is taken away in time is not rehearsed"))
+    if original.registry_unknown:
+        found.append(
+            Finding(REGISTRY, "unknown", f"whether hosts know the registry of their images is not known: {original.registry_unknown}")
+        )
     if original.workload is None:
         found.append(
             Finding(
