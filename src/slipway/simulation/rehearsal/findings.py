@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 Weight = Literal["stops", "warning", "unknown"]
 """Whether the upgrade would not end well for it; whether somebody should look; whether it could not be found out."""
-CATALOG_MISS, POOL_TOO_SMALL, NO_SPACE, EVICTION, REFUSED, CONDITION, PREREQUISITE, TIMES, WORKLOAD, LEFT_OUT, STALLED = (
+CATALOG_MISS, POOL_TOO_SMALL, NO_SPACE, EVICTION, REFUSED, CONDITION, PREREQUISITE, TIMES, WORKLOAD, LEFT_OUT, STALLED, REGISTRY = (
     "catalog-miss", "pool-too-small", "no-space", "eviction-blocked", "refused", "condition", "prerequisite", "times-unknown",
-    "workload-unknown", "not-rehearsed", "stalled",
+    "workload-unknown", "not-rehearsed", "stalled", "registry-unknown",
 )  # fmt: skip
 TOLD_KINDS = (
     CLUSTER,
@@ -80,9 +80,17 @@ class Finding(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 def beforehand(original: Original, versions: Sequence[str], durations: Mapping[str, Durations]) -> list[Finding]:
     """What is to be said before anything is tried; ``versions`` are those that machines will be made for."""
-    found = _catalog(original, versions) + _prerequisites(original, versions) + _space(original)
+    found = _catalog(original, versions)
+    # What is told with more weight is not told again.
+    missing = [each.message for each in found]
+    found += [each for each in _prerequisites(original, versions) if not each.message.endswith(tuple(missing))]
+    found += _space(original)
     for what in transplant.foreign(original):
         found.append(Finding(LEFT_OUT, "unknown", f"{what} is somebody else's: that it is taken away in time is not rehearsed"))
+    if original.registry_unknown:
+        found.append(
+            Finding(REGISTRY, "unknown", f"whether hosts know the registry of their images is not known: {original.registry_unknown}")
+        )
     if original.workload is None:
         found.append(
             Finding(

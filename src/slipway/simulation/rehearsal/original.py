@@ -68,6 +68,7 @@ LISTED = (
 _OPTIONAL = (MACHINE_DRAIN_RULE,)
 WORKLOADS = (NODE, POD, REPLICA_SET, STATEFUL_SET, DAEMON_SET, BUDGET)
 _PATIENCE = 15.0
+_MADE_UP = "registry.invalid"
 
 
 class Original(msgspec.Struct, kw_only=True):
@@ -80,6 +81,8 @@ class Original(msgspec.Struct, kw_only=True):
     catalog_place: str
     registry: str = ""
     """Where hosts pull from; empty where nobody says so."""
+    registry_unknown: str = ""
+    """Why it could not be found out: then one is made up."""
     workload: Mapping[Kind, Sequence[Manifest]] | None = None
     workload_unknown: str = ""
     """Why the workload cluster could not be read."""
@@ -118,12 +121,14 @@ async def read(
     listed = dict(zip(LISTED, lists, strict=True))
     place = catalog_namespace or namespace
     entries = await _find(client, CONFIG_MAP, names.CATALOG_NAME, place)
+    registry, registry_unknown = await _registry(client, cluster, place)
     found = Original(
         cluster=cluster,
         objects=belonging(cluster, listed),
         catalog=None if entries is None else dict(entries.get("data") or {}),
         catalog_place=f"{place}/{names.CATALOG_NAME}",
-        registry=await _registry(client, cluster, place),
+        registry=registry,
+        registry_unknown=registry_unknown,
     )
     try:
         found.workload = await _workload(workload or await _way_in(client, namespace, name))
@@ -174,15 +179,17 @@ async def _find(client: AsyncClient, kind: Kind, name: str, namespace: str) -> M
         raise OperatorError(f"a rehearsal needs the right to get {kind.plural} in {namespace}: {error.message}") from None
 
 
-async def _registry(client: AsyncClient, cluster: Manifest, namespace: str) -> str:
+async def _registry(client: AsyncClient, cluster: Manifest, namespace: str) -> tuple[str, str]:
+    """The registry that hosts pull from, and why it is not known."""
     told = str((cluster["metadata"].get("annotations") or {}).get(names.REGISTRY_ADDRESS_ANNOTATION) or "")
     if told:
-        return told
+        return told, ""
+    secret = BaremetalOptions().registry_secret
     try:
-        return catalog.platform_registry(await client.find(SECRET, BaremetalOptions().registry_secret, namespace))
+        return catalog.platform_registry(await client.find(SECRET, secret, namespace)), ""
     except ForbiddenError:
-        # Nobody says so to us, which the rehearsal tells as a registry that is missing.
-        return ""
+        why = f"the Cluster has no annotation {names.REGISTRY_ADDRESS_ANNOTATION}, and the Secret {namespace}/{secret} may not be read"
+        return _MADE_UP, why
 
 
 async def _way_in(client: AsyncClient, namespace: str, name: str) -> Connection:

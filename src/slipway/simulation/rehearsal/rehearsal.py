@@ -89,8 +89,8 @@ class Rehearsal:
         self._found += findings.beforehand(self._original, [each.version for each in patches], self._durations)
         self._found += [Finding(findings.LEFT_OUT, "warning", each) for each in now.left_alone]
         unrest = findings.not_at_rest(self._original)
-        if unrest:
-            self._found += unrest
+        self._found += unrest
+        if unrest or not patches:
             return self._report(now, [], nodes)
         self._tell(f"bringing up {len(members(self._original))} nodes on simulated hosts")
         async with Stand(self._original, self._durations) as stand:

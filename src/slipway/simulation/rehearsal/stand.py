@@ -216,10 +216,11 @@ class Stand:
         await in_thread(lambda: kubeadm.publish(context, LiveCluster(administrator, patience=_PATIENCE), place, authority))
 
     def _is_taken_up(self) -> bool:
-        """Every host has taken its first plan, and every Node is Ready."""
+        """Every host has taken its first plan, and every Node of a host is Ready."""
         applied = plans.checksum(plans.EMPTY)
         hosts = [(each.get("status") or {}).get("plan") or {} for each in self.all(MACHINE_INVENTORY)]
-        nodes = self.workload.client.list(NODE)
+        known = {each.node for each in self.members}
+        nodes = [each for each in self.workload.client.list(NODE) if each["metadata"]["name"] in known]
         return all(each.get("checksum") == applied and each.get("state") for each in hosts) and all(
             condition_is_true(each, "Ready") for each in nodes
         )
