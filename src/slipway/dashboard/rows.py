@@ -11,7 +11,7 @@ import msgspec
 
 from slipway.fleet.overview.explanation import explain
 from slipway.fleet.overview.model import overview
-from slipway.fleet.overview.timeline import timeline
+from slipway.fleet.overview.timeline import last_story, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +45,8 @@ def rows(objects: Objects, now: datetime) -> dict[str, bytes]:
 
 def pictured(objects: Objects, now: datetime) -> bytes:
     """The lives of the hosts that are a cluster's or were, for its picture."""
-    return _encode({"now": now, "rows": timeline(objects, now)})
+    lives = timeline(objects, now)
+    return _encode({"begin": last_story(lives, now), "rows": lives})
 
 
 def explained(objects: Objects, ref: Ref, now: datetime) -> bytes:
