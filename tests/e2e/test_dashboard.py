@@ -89,8 +89,7 @@ async def page(chromium: Browser, site: Site) -> AsyncIterator[Page]:
 
 async def shown(page: Page) -> None:
     """Everything has come once."""
-    await page.until("document.querySelector('#live')?.dataset.state === 'live' && document.querySelector('main .view')", 60)
-    await page.until("!document.querySelector('main').innerText.includes('Looking…')")
+    await page.until("document.querySelector('main[aria-busy=false] .view')", 60)
 
 
 async def visit(page: Page, site: Site, path: str) -> None:

@@ -50,7 +50,7 @@ def pictured(objects: Objects, now: datetime) -> bytes:
 
 
 def explained(objects: Objects, ref: Ref, now: datetime) -> bytes:
-    """What a thing waits for, and what to do; an OperatorError where there is none such."""
+    """What a thing waits for, and what to do."""
     return _encode(explain(objects, ref, now))
 
 
