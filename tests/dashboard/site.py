@@ -25,13 +25,14 @@ from slipway.dashboard.options import DashboardOptions
 from slipway.dashboard.server import DashboardServer
 from slipway.dashboard.serving import attach
 from slipway.embedded.server import EmbeddedServer
+from slipway.fleet.manifests import DASHBOARD, NAME, Installation, manifests
+from slipway.fleet.manifests import NAMESPACE as HOME
 from slipway.fleet.overview.objects import KINDS
 from slipway.kube.aio import AsyncClient
 from slipway.runtime import rbac
 from slipway.runtime.manager import Manager, ManagerOptions
 
 Manifest = dict[str, Any]
-HOME = "slipway-system"
 SPACES = ("team-a", "team-b")
 
 
@@ -123,7 +124,11 @@ async def serving(**options: Any) -> AsyncIterator[Site]:
             await client.create(NAMESPACE, {"metadata": {"name": namespace}})
         for kind in KINDS.values():
             await client.create(CUSTOM_RESOURCE_DEFINITION, open_crd(kind))
-        manager = Manager(server.connection(), ManagerOptions())
+        # What the page's own role does not give, the manager may not do.
+        for each in manifests(Installation(rules=(), crds=(), webhooks=(), controllers=(), image="none", dashboard=True)):
+            if each["metadata"]["name"] == DASHBOARD:
+                await client.create(named(each["apiVersion"], each["kind"]), each)
+        manager = Manager(server.connection(f"system:serviceaccount:{HOME}:{NAME}", ()), ManagerOptions())
         dashboard = attach(manager, DashboardOptions(bind_address="127.0.0.1:0"), HOME)
         for name, value in options.items():
             setattr(dashboard, f"_{name}", value)

@@ -41,10 +41,9 @@ class Held(NamedTuple):
 
     objects: Mapping[Kind, Sequence[Object]]
 
-    def decoded(self, kinds: Collection[Kind], missing: Mapping[str, str]) -> Objects:
+    def decoded(self, kinds: Collection[Kind]) -> Objects:
         """Of some kinds alone, as whoever looks may see no other."""
-        found = {_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds}
-        return Objects(**found, missing=missing)
+        return Objects(**{_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds})
 
 
 class Observation:
@@ -74,12 +73,15 @@ class Observation:
     def held(self, part: Part) -> Held:
         return Held({kind: list(found.values()) for kind, found in self._parts.get(part, {}).items()})
 
-    def within(self, namespace: str) -> Held:
-        """All of a namespace."""
+    def around(self, kind: Kind, namespace: str, name: str) -> Held:
+        """An object with all that it has to do with: its cluster, and the pools; of a pool everything in its namespace."""
+        own = self._place.get((kind, namespace, name))
+        if own is None:
+            return Held({})
         found: dict[Kind, list[Object]] = {}
-        for part in self.parts(namespace):
-            for kind, objects in self._parts[part].items():
-                found.setdefault(kind, []).extend(objects.values())
+        for part in self.parts(namespace) if kind == MACHINE_INVENTORY_POOL else {own, Part(namespace)}:
+            for each, objects in self._parts.get(part, {}).items():
+                found.setdefault(each, []).extend(objects.values())
         return Held(found)
 
     def of_cluster(self, namespace: str, cluster: str) -> Held:

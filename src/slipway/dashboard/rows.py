@@ -11,7 +11,7 @@ import msgspec
 
 from slipway.fleet.overview.explanation import explain
 from slipway.fleet.overview.model import overview
-from slipway.fleet.overview.timeline import timeline
+from slipway.fleet.overview.timeline import last_story, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,11 +45,12 @@ def rows(objects: Objects, now: datetime) -> dict[str, bytes]:
 
 def pictured(objects: Objects, now: datetime) -> bytes:
     """The lives of the hosts that are a cluster's or were, for its picture."""
-    return _encode({"now": now, "rows": timeline(objects, now)})
+    lives = timeline(objects, now)
+    return _encode({"begin": last_story(lives, now), "rows": lives})
 
 
 def explained(objects: Objects, ref: Ref, now: datetime) -> bytes:
-    """What a thing waits for, and what to do; an OperatorError where there is none such."""
+    """What a thing waits for, and what to do."""
     return _encode(explain(objects, ref, now))
 
 

@@ -117,10 +117,10 @@ class DashboardServer:
         application.on_response_prepare.append(_guard)
         application.router.add_get("/", self._asset)
         application.router.add_get("/static/{name}", self._asset)
-        application.router.add_get("/api/state", self._answered(self._state))
-        application.router.add_get("/api/stream", self._answered(self._stream))
-        application.router.add_get("/api/timeline", self._answered(self._timeline))
-        application.router.add_get("/api/explain", self._answered(self._explain))
+        application.router.add_get("/api/state", self._answered(self._state), allow_head=False)
+        application.router.add_get("/api/stream", self._answered(self._stream), allow_head=False)
+        application.router.add_get("/api/timeline", self._answered(self._timeline), allow_head=False)
+        application.router.add_get("/api/explain", self._answered(self._explain), allow_head=False)
         application.on_shutdown.append(self._end_streams)
         self._serving = HttpsServer(
             source,
@@ -189,17 +189,18 @@ class DashboardServer:
         held, kinds = self._observation.of_cluster(namespace, cluster), sight.of(namespace)
         if CLUSTER not in held.objects or CLUSTER not in kinds:
             raise RefusedError(404, f"there is no Cluster {cluster} in the namespace {namespace}, or you may not see it")
-        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds, {}), datetime.now(UTC)))
+        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds), datetime.now(UTC)))
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def _explain(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         kind, namespace, name = (request.query.get(key, "") for key in ("kind", "namespace", "name"))
-        sight = await self._sight(request, visitor)
-        held, kinds = self._observation.within(namespace), sight.of(namespace)
-        if not any(each.kind == kind for each in kinds):
+        kinds = (await self._sight(request, visitor)).of(namespace)
+        known = next((each for each in kinds if each.kind == kind), None)
+        held = self._observation.around(known, namespace, name) if known is not None else None
+        if held is None or not held.objects:
             raise RefusedError(404, f"there is no {kind} {name} in the namespace {namespace}, or you may not see it")
         try:
-            made = await asyncio.to_thread(lambda: explained(held.decoded(kinds, {}), Ref(kind, namespace, name), datetime.now(UTC)))
+            made = await asyncio.to_thread(lambda: explained(held.decoded(kinds), Ref(kind, namespace, name), datetime.now(UTC)))
         except OperatorError as error:
             raise RefusedError(404, error.message) from None
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})

@@ -31,6 +31,7 @@ from slipway.embedded.server import EmbeddedServer
         (["--webhook-port=65536"], "65536 for --webhook-port is not a number from 0 to 65535"),
         (["--health-addr=9440"], '--health-addr "9440" is not an address to listen on'),
         (["--metrics-bind-address=:x"], '--metrics-bind-address ":x" is not an address to listen on'),
+        (["--dashboard-bind-address=9444"], '--dashboard-bind-address "9444" is not an address to listen on'),
         (["--registration-bind-address=8443"], '--registration-bind-address "8443" is not an address to listen on'),
         (["--registration-url=http://a"], '"http://a" for --registration-url is not a URL that hosts can call: write https://HOST[:PORT]'),
         (["--registration-url=https://a:b"], '"https://a:b" for --registration-url is not a URL that hosts can call'),

@@ -65,9 +65,18 @@ function draw() {
     view.update(store);
   }
   detail.update(store, at.open ?? "");
+  drawComing();
   const problems = store.problems().filter((problem) => problem.lasting).length;
   document.title = `${problems ? `(${problems}) ` : ""}${view.title} · Slipway`;
   drawTabs(at.view ?? "", problems);
+}
+
+/** How much of everything is here, until it is. */
+function drawComing() {
+  $("main").setAttribute("aria-busy", String(!store.complete));
+  $("coming").hidden = store.complete;
+  const words = store.expected ? `${number(store.rows.size)} of ${number(store.expected)}` : "Fetching the fleet…";
+  if (!store.complete && $("coming").textContent !== words) $("coming").textContent = words;
 }
 
 /** @param {string} current @param {number} problems */
@@ -133,7 +142,8 @@ function signIn(why) {
   view?.unmount?.();
   view = null;
   detail.update(store, "");
-  for (const id of ["tabs", "live", "leave"]) $(id).hidden = true;
+  $("main").removeAttribute("aria-busy");
+  for (const id of ["tabs", "live", "leave", "coming"]) $(id).hidden = true;
   document.body.classList.remove("stale");
   document.title = "Sign in · Slipway";
   const field = /** @type {HTMLInputElement} */ (

@@ -36,6 +36,8 @@ export class Timeline {
     this.rows = [];
     this.began = "";
     this.target = "";
+    /** When what happened last began. */
+    this.story = "";
     this.ranges = h("div", { class: "ranges", role: "group", "aria-label": "How far back" });
     this.lives = h("ol", { class: "lives" });
     this.axis = h("div", { class: "axis", "aria-hidden": "true" });
@@ -57,7 +59,9 @@ export class Timeline {
     this.asking = true;
     this.asked = performance.now();
     try {
-      this.rows = (await (await ask(this.path)).json()).rows;
+      const found = await (await ask(this.path)).json();
+      this.rows = found.rows;
+      this.story = found.begin;
       this.seen = revision;
       this.note.textContent = this.rows.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${plural(this.rows.length, "host")} are drawn.` : "";
     } catch (error) {
@@ -76,10 +80,7 @@ export class Timeline {
       const began = Date.parse(this.began);
       return [began - Math.max(2000, (end - began) * 0.04), end];
     }
-    // Nothing goes on: all that happened, without the long time in which nothing did.
-    const begins = this.rows.flatMap((row) => row.spans.filter((span) => span.stage !== "registered").map((span) => Date.parse(span.begin)));
-    const first = Math.max(Math.min(...begins, end), end - 7 * 24 * HOUR);
-    return [first - Math.max(2000, (end - first) * 0.03), end];
+    return [this.story ? Math.min(Date.parse(this.story), end - 1000) : end - HOUR, end];
   }
 
   draw() {
@@ -87,7 +88,7 @@ export class Timeline {
     const chosen = route().range ?? "";
     fill(
       this.ranges,
-      [["", this.began ? "The rollout" : "All", 0], ...RANGES].map(([name, words]) =>
+      [["", this.began ? "The rollout" : "What was last", 0], ...RANGES].map(([name, words]) =>
         h("button", { type: "button", class: "chip", "aria-pressed": String(chosen === name), "data-focus": `range ${name}`, onclick: () => adjust({ range: String(name) }) }, words),
       ),
     );
