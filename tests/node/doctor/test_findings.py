@@ -366,7 +366,11 @@ CASES: dict[str, tuple[Facts, str, str]] = {
         "df -i",
     ),
     "cgroups-missing": (but(WORKER, unified=None), "no cgroups are mounted", "systemd"),
-    "cgroup-v1-refused": (but(WORKER, unified=False), "cgroup v1, with which kubelet v1.35.4 does not start", "failCgroupV1: false"),
+    "cgroup-v1-refused": (
+        but(WORKER, unified=False, kubelet__unit=unit("activating", "auto-restart")),
+        "cgroup v1, with which kubelet v1.35.4 does not start",
+        "failCgroupV1: false",
+    ),
     "cgroup-v1": (
         but(WORKER, unified=False, kubelet__config={**CONFIG, "failCgroupV1": False}),
         "will cease to support",
@@ -469,9 +473,16 @@ def test_cgroup_v1_is_refused_by_the_releases_that_refuse_it(version: str, refus
         unified=False,
         kubelet__version=version,
         api__version=version,
+        kubelet__unit=unit("inactive", "dead"),
         controllers=("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"),
     )
-    assert [finding.name for _, finding in examine(facts).findings] == ["cgroup-v1-refused" if refused else "cgroup-v1"]
+    expected = {"kubelet-stopped", "cgroup-v1-refused" if refused else "cgroup-v1"}
+    assert {finding.name for _, finding in examine(facts).findings} == expected
+
+
+def test_a_kubelet_that_runs_on_cgroup_v1_was_told_so_by_whatever() -> None:
+    facts = but(WORKER, unified=False, controllers=("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"))
+    assert [finding.name for _, finding in examine(facts).findings] == ["cgroup-v1"]
 
 
 def test_what_follows_from_a_stopped_kubelet_is_not_told_as_a_fault_of_its_own() -> None:
@@ -491,3 +502,11 @@ def test_errors_come_before_warnings_and_notes() -> None:
 
 def test_a_manifest_that_another_program_uses_is_left_alone() -> None:
     assert examine(but(CONTROL_PLANE, manifests=(*CONTROL_PLANE.manifests, manifest("node-exporter")))).is_well
+
+
+def test_a_component_that_only_waited_for_another_one_is_told_after_it() -> None:
+    lost = container("kube-scheduler", 'E1116 19:38:50.123456       1 server.go:319] "Leaderelection lost"', state="exited", code=1)
+    broken = container("etcd", CORRUPT, state="exited", code=2)
+    facts = but(CONTROL_PLANE, runtime__components=(component("kube-scheduler", lost), component("etcd", broken)))
+    exited = [finding.finding for _, finding in examine(facts).findings if finding.name == "container-exited"]
+    assert [text.split()[0] for text in exited] == ["etcd", "kube-scheduler"]

@@ -162,6 +162,17 @@ def test_what_a_node_left_behind_is_found(tmp_path: Path) -> None:
     assert "left-behind" in found
 
 
+@pytest.mark.parametrize("path", ["/etc/default/kubelet", "/etc/sysconfig/kubelet"])
+def test_flags_of_the_kubelet_have_precedence_over_its_configuration(path: str, tmp_path: Path) -> None:
+    made = control_plane(tmp_path)
+    made.put("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/sda2 partition 1 0 -2\n")
+    made.put(path, 'KUBELET_EXTRA_ARGS="--fail-swap-on=false --node-ip=192.0.2.99"\n')
+    facts, found = made.examined()
+    assert facts.kubelet.config["failSwapOn"] is False
+    assert "swap-on" not in found
+    assert ("the kubelet's --node-ip", "192.0.2.99") in facts.claimed_addresses
+
+
 def test_a_control_plane_that_lost_its_kubelet_conf_is_not_told_to_reset(tmp_path: Path) -> None:
     made = control_plane(tmp_path)
     os.unlink(tmp_path / "etc/kubernetes/kubelet.conf")

@@ -181,8 +181,14 @@ class NodeFiles:
         return posixpath.dirname(served) or paths.PKI_DIR
 
     def _key(self, path: str) -> bytes:
-        """Empty where it is not there, as with an authority that is elsewhere, or may not be read."""
-        return (self.read(path) or b"") if self._host.exists(path) else b""
+        """Empty where it is not there, as with an authority that is elsewhere, or may not be read: all keys are then told as one."""
+        try:
+            return self._host.read(path)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            self.unseen.append(Unseen(f"the keys in {self.pki}", (error.strerror or str(error)).lower()))
+            return b""
 
     def _kubelet_config(self) -> dict[str, Any]:
         if not self._host.exists(paths.KUBELET_CONFIG):
@@ -305,8 +311,10 @@ def _distrust(chain: Sequence[Certificate], ca: bytes) -> str:
         return ""
     problems = []
     for authority in authorities:
-        # At a time when both are valid: what the time is now is another question.
+        # At a time when both are valid, if there is one: what the time is now is another question.
         moment = max(chain[0].not_valid_before_utc, authority.not_valid_before_utc) + timedelta(seconds=1)
+        if moment > min(chain[0].not_valid_after_utc, authority.not_valid_after_utc):
+            return ""
         problems.append(x509.chain_problem(chain[0], list(chain[1:]), authority, moment))
     return problems[0] if problems and all(problems) else ""
 

@@ -230,9 +230,10 @@ def _cgroups(host: Host) -> tuple[bool | None, tuple[str, ...]]:
 
 
 def _agent(host: Host, status: Callable[[], Mapping[str, Any]]) -> Agent | None:
+    known = status()
+    # An image may have the unit on every host: without a registration it rightly does nothing.
+    if not running.is_worth_telling(known):
+        return None
     units = {name: unit for name in _AGENTS if (unit := observation.unit(host, name)) is not None and unit.loaded}
     service = next(iter(units), _AGENTS[0])
-    known = status()
-    if not units and not running.is_worth_telling(known):
-        return None
     return Agent(unit=units.get(service), service=service, status=known)

@@ -30,7 +30,7 @@ from slipway.workload.etcdapi import EtcdError
 from slipway.workload.etcdclient import EtcdClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from slipway.host.cri.client import ContainerRuntime
     from slipway.host.interface import Host
@@ -39,11 +39,17 @@ if TYPE_CHECKING:
 
 ANSWER = 3.0
 """Seconds that whoever is asked has for an answer."""
+_OVERRIDING = {
+    "cgroup-driver": "cgroupDriver",
+    "fail-cgroupv1": "failCgroupV1",
+    "fail-swap-on": "failSwapOn",
+    "rotate-certificates": "rotateCertificates",
+}
 _CLOCK_DRIFT = "prober found high clock drift"
 
 
 def kubelet(host: Host, files: NodeFiles) -> Kubelet:
-    config = files.kubelet_config
+    config = {**files.kubelet_config, **_overridden(files.kubelet_flags)}
     port = config.get("healthzPort", 10248)
     url = f"http://{join_host_port(str(config.get('healthzBindAddress') or '127.0.0.1'), str(port))}/healthz" if port else ""
     unit = observation.unit(host)
@@ -56,6 +62,12 @@ def kubelet(host: Host, files: NodeFiles) -> Kubelet:
         config_problem=files.kubelet_problem,
         health=wait.problem_at(url, ANSWER) if url and active and files.role != "none" else "",
     )
+
+
+def _overridden(flags: Sequence[str]) -> dict[str, object]:
+    """What flags say that have precedence over the configuration."""
+    given = {field: wait.flag_of(flags, flag) for flag, field in _OVERRIDING.items()}
+    return {field: {"true": True, "false": False}.get(value, value) for field, value in given.items() if value}
 
 
 def runtime(host: Host, files: NodeFiles) -> Runtime:

@@ -135,7 +135,7 @@ _DEPENDENCY = (
         "bring the other members back, or take those that are gone for good out of etcd (etcdctl member list; etcdctl member remove ID)",
     ),
     _sign(r"error creating storage factory: context deadline exceeded", "etcd does not answer it in time", None),
-    _sign(r"leaderelection lost|failed to renew lease", "it lost its lease because the API server did not answer in time", None),
+    _sign(r"[Ll]eaderelection lost|failed to renew lease", "it lost its lease because the API server did not answer in time", None),
     _sign(
         r"dial tcp (\S+): (?:connect: )?(connection refused|no route to host|i/o timeout)",
         r"it cannot reach \1 (\2), which it needs",

@@ -164,7 +164,8 @@ def _cgroups(facts: Facts) -> Iterator[Finding]:
     if not facts.unified:
         version = _version(facts.kubelet.version)
         refused = version is not None and version >= _CGROUP_V1_REFUSED_SINCE and facts.kubelet.config.get("failCgroupV1") is not False
-        if facts.is_node and refused:
+        # One that runs was told otherwise, wherever.
+        if facts.is_node and refused and (facts.kubelet.unit is None or facts.kubelet.unit.active != "active"):
             yield CGROUP_V1.found("/sys/fs/cgroup is no cgroup2; failCgroupV1 is not false", version=f"v{version}")
         else:
             yield CGROUP_V1_NOTE.found("/sys/fs/cgroup is no cgroup2")

@@ -56,8 +56,16 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield from _manifests(facts)
     kubelet = facts.kubelet.unit
     runs = kubelet is None or kubelet.active == "active"
-    for component in facts.runtime.components or ():
+    # Those that only wait for another one come after it.
+    for component in sorted(facts.runtime.components or (), key=_waits):
         yield from _component(facts, component, kubelet_runs=runs)
+
+
+def _waits(component: Component) -> bool:
+    if component.found is None or component.found.container.state == "running":
+        return False
+    cause = cause_of(component.name, component.found.failure)
+    return cause.named and cause.certain_after is None
 
 
 def _manifests(facts: Facts) -> Iterator[Finding]:
