@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.fleet.machines.options import MachinesOptions
     from slipway.runtime.controller import Reconciler, Watch
     from slipway.runtime.manager import Manager
     from slipway.runtime.objects import Request
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 RULES = (*cluster.RULES, *machine.RULES, *machineset.RULES, *deployment.RULES, *healthcheck.RULES)
 
 
-def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler]:
+def controllers(manager: Manager, options: MachinesOptions, workload: WorkloadClusters) -> list[Reconciler]:
     client, cache, events = manager.client, manager.cache, manager.events
 
     def watch(name: str) -> Callable[[Watch], None]:
