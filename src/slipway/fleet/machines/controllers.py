@@ -36,9 +36,11 @@ def controllers(manager: Manager, options: MachinesOptions, workload: WorkloadCl
             client, cache, workload=workload, events=events, watch=watch(cluster.NAME), enqueue=enqueue(cluster.NAME)
         ),
         machine.MachineReconciler(
-            client, cache, workload=workload, events=events, watch=watch(machine.NAME), enqueue=enqueue(machine.NAME)
+            client, cache, workload=workload, events=events, watch=watch(machine.NAME), enqueue=enqueue(machine.NAME), options=options
         ),
         machineset.MachineSetReconciler(client, cache, workload=workload, events=events, watch=watch(machineset.NAME)),
         deployment.MachineDeploymentReconciler(client, cache, events=events, watch=watch(deployment.NAME)),
-        healthcheck.MachineHealthCheckReconciler(client, cache, workload=workload, events=events, enqueue=enqueue(healthcheck.NAME)),
+        healthcheck.MachineHealthCheckReconciler(
+            client, cache, workload=workload, events=events, watch=watch(healthcheck.NAME), enqueue=enqueue(healthcheck.NAME)
+        ),
     ]
