@@ -73,7 +73,7 @@ def build(connection: Connection, settings: Settings) -> Manager:
         ),
     )
     inventory = settings.inventory.at(home)
-    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal)
+    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal, settings.machines)
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
         manager.add(reconciler, concurrency=settings.concurrency, lease=_placed(lease, settings))
     metrics = fleet_metrics(manager, settings)
@@ -128,23 +128,28 @@ def webhook_server(manager: Manager, settings: Settings, options: registry.Fleet
 
 
 def registration_server(
-    manager: Manager, connection: Connection, options: InventoryOptions, home: str, called: Callable[[str], None] | None = None
+    manager: Manager, connection: Connection, options: InventoryOptions, home: str, heard: Callable[[str], None] | None = None
 ) -> RegistrationServer:
-    """Where hosts register, with a certificate of the manager's own, whose authority hosts are given."""
+    """Where hosts register, with a certificate of the manager's own, or a given one, whose authority hosts are given."""
+    from slipway.fleet.inventory.registration.certificate import Given, Own
     from slipway.fleet.inventory.registration.configuration import ApiServer
     from slipway.fleet.inventory.registration.server import RegistrationServer
 
+    own = ApiServer(connection.server, connection.ca)
     service = f"{hosts.SERVICE}.{home}.svc"
+    called = urlsplit(options.url).hostname or service
+    if options.cert_dir:
+        given = Given(Path(options.cert_dir), called)
+        return RegistrationServer(manager.client, manager.cache, given, options, own=own, called=heard, look=_LOOK_AT_FOLDER)
     store = CertificateStore(
         manager.client,
         home,
         hosts.SECRET,
         (),
-        names=sorted({service, f"{service}.cluster.local", urlsplit(options.url).hostname or service}),
+        names=sorted({service, f"{service}.cluster.local", called}),
         authority_validity=hosts.AUTHORITY_VALIDITY,
     )
-    own = ApiServer(connection.server, connection.ca)
-    return RegistrationServer(manager.client, manager.cache, store, options, own=own, called=called)
+    return RegistrationServer(manager.client, manager.cache, Own(store), options, own=own, called=heard)
 
 
 def _hear_signals(stop: asyncio.Event) -> None:

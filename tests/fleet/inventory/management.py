@@ -45,7 +45,7 @@ SMBIOS = {
 CONTENT: dict[Frame, Any] = {Frame.SMBIOS: SMBIOS}
 
 
-def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: str = "home") -> Settings:
+def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: str = "home", cert_dir: str = "") -> Settings:
     return Settings(
         controllers=controllers,
         namespace="",
@@ -59,7 +59,7 @@ def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: 
         webhook_cert_dir="",
         sync_period=600,
         bootstrap=BootstrapOptions(),
-        inventory=InventoryOptions(bind_address=f"127.0.0.1:{port}", url=f"https://127.0.0.1:{port}"),
+        inventory=InventoryOptions(bind_address=f"127.0.0.1:{port}", url=f"https://127.0.0.1:{port}", cert_dir=cert_dir),
         log_format="text",
         verbosity=0,
     )
@@ -105,9 +105,9 @@ class Management:
         conditions = (found.get("status") or {}).get("conditions") or []
         return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
-    async def start(self, connection: Connection | None = None) -> RegistrationServer:
+    async def start(self, connection: Connection | None = None, *, cert_dir: str = "") -> RegistrationServer:
         """Run a manager; the registration's server of it."""
-        manager = build(connection or self.server.connection(), settings(self.port))
+        manager = build(connection or self.server.connection(), settings(self.port, cert_dir=cert_dir))
         self.metrics = manager.metrics
         stop = asyncio.Event()
         task = asyncio.create_task(manager.run(stop))

@@ -33,7 +33,7 @@ FLEET = Command(
             "preflight",
             "Check the prerequisites of an upgrade on bare metal",
             run="commands.fleet:preflight",
-            flags=("catalog-namespace:fleet", "kubeconfig:manager", "namespace:fleet", "output:fleet", "to"),
+            flags=("catalog-namespace:fleet", "kubeconfig:manager", "namespace:fleet", "output:fleet", "registry-secret", "to"),
             argument="CLUSTER",
             max_arguments=1,
             required=("to",),

@@ -1,8 +1,7 @@
-"""The server that hosts call: the registration and the images for it, by HTTPS with a certificate of the manager's own."""
+"""The server that hosts call: the registration and the images for it, by HTTPS."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -13,16 +12,16 @@ from slipway.fleet.inventory.registration.configuration import ApiServer
 from slipway.fleet.inventory.registration.endpoint import RegistrationEndpoint
 from slipway.fleet.inventory.seed.download import SeedDownloads
 from slipway.runtime.healthz import parse_address
-from slipway.runtime.webhook.serving import HttpsServer, Pair
+from slipway.runtime.webhook.serving import LOOK, HttpsServer, Pair
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
     from slipway.fleet.inventory.options import InventoryOptions
+    from slipway.fleet.inventory.registration.certificate import Source
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.webhook.store import CertificateStore
 
 # A host with a TPM sends its keys and their proof in one header.
 _LARGEST_HEADER = protocol.MAX_HEADER + 1024
@@ -37,16 +36,17 @@ class RegistrationServer:
         self,
         client: AsyncClient,
         cache: Cache,
-        store: CertificateStore,
+        source: Source,
         options: InventoryOptions,
         *,
         own: ApiServer,
         called: Callable[[str], None] | None = None,
+        look: float = LOOK,
     ) -> None:
         address = parse_address(options.bind_address, FLAG)
         if address is None:
             raise ValueError("there is no address to serve the registration on")
-        self._store = store
+        self._source = source
         self.authorities = b""
         """Of the certificate that is shown; empty before there is one."""
         application = web.Application()
@@ -68,6 +68,7 @@ class RegistrationServer:
             port=address.port,
             largest_header=_LARGEST_HEADER,
             idle=_IDLE,
+            look=look,
         )
 
     @property
@@ -77,9 +78,9 @@ class RegistrationServer:
 
     async def pair(self) -> Pair:
         """The certificate to show, and from then on its authorities to be told."""
-        current = await self._store.ensure(datetime.now(UTC))
-        self.authorities = current.authorities
-        return Pair(current.certificate, current.key)
+        shown = await self._source.shown()
+        self.authorities = shown.authorities
+        return shown.pair
 
     def ready(self) -> str:
         return self._serving.ready()
