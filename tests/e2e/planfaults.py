@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
+from support.waiting import eventually_blocking
 
 from slipway.agent import paths
 from slipway.agent.plan.journal import Journal
@@ -47,41 +48,44 @@ class PlanFaults:
         self._lab = Lab(lab, DEFAULT_ROOT / lab)
         self._journal = self._lab.host_folder(host).upper / paths.JOURNAL.lstrip("/")
         self._agent = 0
+        self._struck = Journal()
         self.strikes: list[Strike] = []
         self.misses = 0
         """Strikes that hit another instruction."""
 
     def strike(self, fault: Fault, instruction: str, patience: float = 300) -> None:
-        """Wait until an instruction has begun, and strike; where it was over before, once more in the next attempt."""
+        """Wait until an instruction has begun, and strike; where it was over before that told, once more in the next attempt."""
         deadline = time.monotonic() + patience
         while True:
             self._wait(instruction, deadline)
             if fault == "power":
                 # As the launcher does it, without its taking note first.
                 nspawn.send(self._lab.status(self.host).leader, signal.SIGKILL)
+                hosts.power_off(self._lab, self.host)
             else:
                 with suppress(ProcessLookupError):
                     os.kill(self._agent, signal.SIGKILL)
-            after = self._known()
+                eventually_blocking(lambda: not _runs(self._agent), "the agent is gone")
+            # Nobody writes it now: on a busy machine, those who are killed go on for a moment.
+            self._struck = self._known()
             if fault == "power":
                 # Whoever waited until it is up again would miss what its plan does meanwhile.
-                hosts.power_off(self._lab, self.host)
                 hosts.begin(self._lab, self.host)
-            if after.running is not None and after.running.name == instruction and after.state == "running":
-                self.strikes.append(Strike(fault, instruction, after.attempt))
+            where = self._struck.running.name if self._struck.running is not None else self._struck.state
+            if where == instruction:
+                self.strikes.append(Strike(fault, instruction, self._struck.attempt))
                 return
             self.misses += 1
-            where = after.running.name if after.running is not None else after.state
             print(f"{fault}: {instruction} was over, it hit {where}; once more")
 
     def _wait(self, instruction: str, deadline: float) -> None:
         self._agent, looked = self._find_agent(), time.monotonic()
         mark = f'"name":"{instruction}"'.encode()
         while time.monotonic() < deadline:
-            if mark in self._content() and self._agent:
+            if mark in self._content() and self._agent and self._known() != self._struck:
                 return
             # A look takes longer than some instructions.
-            if not os.path.exists(f"/proc/{self._agent}/stat") and time.monotonic() - looked > 0.25:
+            if not _runs(self._agent) and time.monotonic() - looked > 0.25:
                 self._agent, looked = self._find_agent(), time.monotonic()
             time.sleep(_PERIOD)
         raise AssertionError(f"{self.host} did not come to {instruction}: {self._content()[:600]!r}")
@@ -105,6 +109,14 @@ class PlanFaults:
             space = os.readlink(f"/proc/{leader.pid}/ns/pid")
             return next(_agents(space), 0)
         return 0
+
+
+def _runs(process: int) -> bool:
+    """Whether there is one that is not only waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def _agents(space: str) -> Iterator[int]:

@@ -111,6 +111,7 @@ def test_a_worker_comes_back_once_whatever_its_host_loses_in_the_instructions_of
     small.kubectl("delete", "machine", before, "--wait=false")
     for instruction in instructions:
         faults.strike(fault, instruction)
+    small.wait_until_gone([before])
     small.wait_for_cluster(NEW, version)
     print("\n".join(f"{strike.fault} in {strike.instruction}, attempt {strike.attempt}" for strike in faults.strikes))
     assert [strike.instruction for strike in faults.strikes] == list(instructions)
@@ -133,6 +134,7 @@ def test_workers_move_to_another_pool_by_a_new_template(small: Baremetal) -> Non
         manifests.template(f"{NAME}-workers-2", f"{NAME}-worker-pool-2"),
     )
     small.move_workers(f"{NAME}-workers-2")
+    small.wait_until_gone([before])
     small.wait_for_cluster(NEW, version)
     ((after, taken),) = small.workers().items()
     assert after != before
@@ -148,6 +150,7 @@ def test_a_new_bootstrap_template_replaces_the_workers(small: Baremetal) -> None
     before = small.workers()
     small.plane.apply(manifests.bootstrap_template(f"{NAME}-workers-2", "example.test/rack=8"))
     small.bootstrap_workers(f"{NAME}-workers-2")
+    small.wait_until_gone(before)
     small.wait_for_cluster(NEW, version)
     ((after, host),) = small.workers().items()
     assert after not in before
