@@ -72,7 +72,7 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
                     ],
                     "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
                     # SETGID, as keepalived sets the groups of its scripts.
-                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID"),
+                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID", "SYS_NICE"),
                     "volumeMounts": [
                         _mount("configuration", CONFIGURATION_FOLDER, read_only=True),
                         _mount("state", keepalived.STATE_FOLDER),
