@@ -117,7 +117,8 @@ def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
                 )
             )
         elif host.dirty and host.owner is None:
-            again = f"kubectl annotate --overwrite machineinventory {name} {QUARANTINE_ANNOTATION}=by-hand"
+            # Another value each time: a host has applied the clean plan of a value that it had before.
+            again = f"kubectl annotate --overwrite machineinventory {name} {QUARANTINE_ANNOTATION}=by-hand-$(date +%s)"
             found.append(Problem(MEMBER_NOT_CLEAN_REASON, f"{name}: {NOT_CLEAN}; mend it, or to have it cleaned once more: {again}"))
         elif host.volumes:
             found.append(
