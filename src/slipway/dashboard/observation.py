@@ -46,6 +46,20 @@ class Held(NamedTuple):
         return Objects(**{_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds})
 
 
+class Past(NamedTuple):
+    """A cluster with everything that is its own, and the hosts that are nobody's now, some of which were its nodes before."""
+
+    cluster: str
+    own: Held
+    free: Sequence[Object]
+
+    def decoded(self, kinds: Collection[Kind]) -> Objects:
+        """In another thread, too: ten thousand hosts are asked whose they were."""
+        former = [each for each in self.free if _was_of(each, self.cluster)]
+        hosts = [*self.own.objects.get(MACHINE_INVENTORY, ()), *former]
+        return Held({**self.own.objects, MACHINE_INVENTORY: hosts}).decoded(kinds)
+
+
 class Observation:
     """Follows the caches from :meth:`start` on."""
 
@@ -53,7 +67,8 @@ class Observation:
         self._cache = cache
         self._parts: dict[Part, dict[Kind, dict[str, Object]]] = {}
         self._place: dict[tuple[Kind, str, str], Part] = {}
-        self._versions: dict[Part, int] = {}
+        self._versions: dict[str, dict[Part, int]] = {}
+        """By namespace."""
         self._version = 0
         self._changed = asyncio.Event()
 
@@ -68,7 +83,7 @@ class Observation:
 
     def parts(self, namespace: str) -> dict[Part, int]:
         """The parts of a namespace, each with the version at which it last changed."""
-        return {part: self._versions[part] for part in self._parts if part.namespace == namespace}
+        return dict(self._versions.get(namespace, {}))
 
     def held(self, part: Part) -> Held:
         return Held({kind: list(found.values()) for kind, found in self._parts.get(part, {}).items()})
@@ -84,14 +99,12 @@ class Observation:
                 found.setdefault(each, []).extend(objects.values())
         return Held(found)
 
-    def of_cluster(self, namespace: str, cluster: str) -> Held:
-        """A cluster with everything that is its own, and the hosts that are nobody's now and were its nodes before."""
-        found = {kind: list(objects) for kind, objects in self.held(Part(namespace, cluster)).objects.items()}
+    def of_cluster(self, namespace: str, cluster: str) -> Past:
+        free: list[Object] = []
         for part in self.parts(namespace):
             if part.bucket >= 0:
-                former = (each for each in self._parts[part].get(MACHINE_INVENTORY, {}).values() if _was_of(each, cluster))
-                found.setdefault(MACHINE_INVENTORY, []).extend(former)
-        return Held(found)
+                free += self._parts[part].get(MACHINE_INVENTORY, {}).values()
+        return Past(cluster, self.held(Part(namespace, cluster)), free)
 
     def present(self) -> dict[str, set[Kind]]:
         """The namespaces, with the kinds that there are some of."""
@@ -138,10 +151,13 @@ class Observation:
 
     def _touch(self, part: Part) -> None:
         self._version += 1
+        versions = self._versions.setdefault(part.namespace, {})
         if part in self._parts:
-            self._versions[part] = self._version
+            versions[part] = self._version
         else:
-            self._versions.pop(part, None)
+            versions.pop(part, None)
+        if not versions:
+            del self._versions[part.namespace]
         self._changed.set()
 
 

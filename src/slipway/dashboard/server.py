@@ -113,6 +113,7 @@ class DashboardServer:
         self._assets = assets.load()
         self._seats: set[_Seat] = set()
         self._stopping = asyncio.Event()
+        self._making = asyncio.Lock()
         application = web.Application()
         application.on_response_prepare.append(_guard)
         application.router.add_get("/", self._asset)
@@ -186,10 +187,10 @@ class DashboardServer:
     async def _timeline(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         namespace, cluster = (request.query.get(name, "") for name in ("namespace", "cluster"))
         sight = await self._sight(request, visitor)
-        held, kinds = self._observation.of_cluster(namespace, cluster), sight.of(namespace)
-        if CLUSTER not in held.objects or CLUSTER not in kinds:
+        past, kinds = self._observation.of_cluster(namespace, cluster), sight.of(namespace)
+        if CLUSTER not in past.own.objects or CLUSTER not in kinds:
             raise RefusedError(404, f"there is no Cluster {cluster} in the namespace {namespace}, or you may not see it")
-        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds), datetime.now(UTC)))
+        made = await self._made(lambda: pictured(past.decoded(kinds), datetime.now(UTC)))
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def _explain(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -200,10 +201,15 @@ class DashboardServer:
         if held is None or not held.objects:
             raise RefusedError(404, f"there is no {kind} {name} in the namespace {namespace}, or you may not see it")
         try:
-            made = await asyncio.to_thread(lambda: explained(held.decoded(kinds), Ref(kind, namespace, name), datetime.now(UTC)))
+            made = await self._made(lambda: explained(held.decoded(kinds), Ref(kind, namespace, name), datetime.now(UTC)))
         except OperatorError as error:
             raise RefusedError(404, error.message) from None
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
+
+    async def _made(self, make: Callable[[], bytes]) -> bytes:
+        """Make something in a thread, one at a time: however many ask, the manager's own work goes on beside it."""
+        async with self._making:
+            return await asyncio.to_thread(make)
 
     async def _stream(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         sight = await self._sight(request, visitor)
