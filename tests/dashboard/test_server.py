@@ -147,7 +147,7 @@ async def test_who_comes_back_gets_what_they_missed_and_no_more(site: Site) -> N
     assert [row["key"] for row in again[1].data] == ["host/team-a/host-4"]
 
 
-@pytest.mark.parametrize("last", ["0123-4567-8", "nonsense", "-", "99999999999999999999"])
+@pytest.mark.parametrize("last", ["0123-4567-8", "nonsense", "-", "99999999999999999999", "9" * 8000])
 async def test_who_comes_back_from_elsewhere_gets_everything(site: Site, last: str) -> None:
     token = await site.allow("anna", *EVERY)
     async with site.get("/api/stream", token, **{"Last-Event-ID": last}) as answer, aclosing(events(answer)) as told:

@@ -29,6 +29,8 @@ _PAUSE, _LONGEST_PAUSE, _SHARE = 0.25, 5.0, 10.0
 OLDEST = 30.0
 # Seconds for which a feed that nobody reads is kept, for who comes back.
 _KEPT = 300.0
+# What is longer is none of ours, and Python does not read a number of many thousand digits.
+_LONGEST_REVISION = 20
 
 
 class Batch(NamedTuple):
@@ -199,6 +201,6 @@ class Reader:
     def _resumed(self, scopes: Collection[Scope]) -> dict[Scope, int] | None:
         last, self._last_seen = self._last_seen, ""
         revision = last.rpartition("-")[2]
-        if not revision.isdecimal() or last != self._desk.name(scopes, int(revision)):
+        if not revision.isdecimal() or len(revision) > _LONGEST_REVISION or last != self._desk.name(scopes, int(revision)):
             return None
         return dict.fromkeys(scopes, int(revision))
