@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from hashlib import sha256
 
 import aiohttp
 import pytest
@@ -15,7 +16,7 @@ from dashboard.site import Site, events, serving
 from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
+from slipway.api.cluster.kinds import CLUSTER, CLUSTER_ROLE_BINDING, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
 from slipway.fleet.overview.objects import KINDS
 from slipway.kube.aio import PatchType
 
@@ -187,6 +188,31 @@ async def test_somebody_may_hold_so_many_streams_and_no_more(site: Site, monkeyp
         status, said = await site.ask("/api/stream", token)
         assert status == 503
         assert "2 pages of yours" in said["error"]
+
+
+async def test_another_token_of_the_same_user_holds_no_more_streams(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since Kubernetes v1.32 a token's own id is among what a TokenReview says of its user."""
+    monkeypatch.setattr("slipway.dashboard.server._MOST_STREAMS_EACH", 1)
+    token = await site.allow("anna", *EVERY)
+    visitor = await site.dashboard._access.visitor(token)
+    other = visitor._replace(extra=(("authentication.kubernetes.io/credential-id", ("JTI=other",)),))
+    async with site.get("/api/stream", token) as first:
+        assert first.status == 200
+        site.dashboard._access._visitors.keep(sha256(b"other").digest(), other, 30.0)
+        assert (await site.ask("/api/stream", "other"))[0] == 503
+
+
+async def test_a_stream_ends_when_its_rights_are_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("server", "access"):
+        monkeypatch.setattr(f"slipway.dashboard.{place}.KEPT", 0.05)
+    async with serving(sign_of_life=0.02) as site:
+        token = await site.allow("anna", *EVERY)
+        async with site.get("/api/stream", token) as answer, aclosing(events(answer)) as told:
+            assert (await anext(told)).name == "hello"
+            await site.client.delete(CLUSTER_ROLE_BINDING, "role-of-anna")
+            async with asyncio.timeout(5):
+                last = [each async for each in told][-1]
+    assert (last.name, last.data["status"]) == ("refused", 403)
 
 
 async def test_a_red_thing_is_explained(site: Site) -> None:

@@ -262,7 +262,8 @@ class DashboardServer:
     def _admit(self, request: web.Request, visitor: Visitor) -> _Seat:
         """Take one more reader, or refuse; those who left unsaid do not count."""
         self._seats = {seat for seat in self._seats if not seat.is_left()}
-        own = sum(seat.visitor == visitor for seat in self._seats)
+        # By their name: what else the API server says of somebody may be of one of their tokens alone.
+        own = sum(seat.visitor.name == visitor.name for seat in self._seats)
         if len(self._seats) >= _MOST_STREAMS or own >= _MOST_STREAMS_EACH:
             raise RefusedError(503, f"{own} pages of yours and {len(self._seats)} of all are open, which is as many as are served")
         seat = _Seat(request, visitor)
