@@ -33,7 +33,9 @@ async def delete_orphans(client: AsyncClient, cache: Cache, kind: Kind, owner: s
     cache.add_index(kind, _OWNER, _by_owner)
     known = True
     for clone in await cache.list(kind, index=(_OWNER, owner)):
-        if clone.name in used or clone.metadata.deletion_timestamp is not None:
+        # One that a Machine has taken over is that Machine's, which may be another's by now, and have another name.
+        taken = any(owner.kind == MACHINE.kind for owner in clone.metadata.owner_references)
+        if taken or clone.name in used or clone.metadata.deletion_timestamp is not None:
             continue
         # Asked of the server: the Machine, which has the name of its clones, may have been made by a request whose answer was lost.
         machine = await client.find(MACHINE, clone.name, clone.namespace)

@@ -148,6 +148,17 @@ async def test_a_clone_that_a_killed_process_left_behind_is_deleted(workers: Wor
     assert await workers.names(TEST_MACHINE) == await workers.names(TEST_CONFIG) == ["others"]
 
 
+async def test_a_clone_that_a_machine_of_another_name_has_taken_over_is_left_to_it(workers: Workers) -> None:
+    """As former releases of Cluster API named clones; the Machine was let go since, and its clones still name both."""
+    made = await workers.machine_set(replicas=0)
+    owner = {"apiVersion": MACHINE_SET.api_version, "kind": "MachineSet", "name": "ms", "uid": made["metadata"]["uid"]}
+    released = await workers.create(MACHINE, "released", workers.template()["spec"])
+    machine = {"apiVersion": MACHINE.api_version, "kind": "Machine", "name": "released", "uid": released["metadata"]["uid"]}
+    await workers.create(TEST_MACHINE, "i-abcde", {}, ownerReferences=[owner, machine])
+    await workers.set("ms", times=2)
+    assert await workers.names(TEST_MACHINE) == ["i-abcde"]
+
+
 async def test_what_was_made_is_undone_when_the_rest_cannot_be(workers: Workers) -> None:
     await workers.machine_set(replicas=1)
     await workers.set("ms")
