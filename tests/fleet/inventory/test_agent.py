@@ -150,19 +150,20 @@ async def test_no_token_is_written_beside_a_plan_in_flight(management: Managemen
 
 
 @pytest.mark.asyncio
-async def test_a_host_whose_next_token_is_not_to_be_had_is_told_of_all_the_same(management: Management) -> None:
+async def test_a_host_whose_next_token_is_not_to_be_had_is_told_of_all_the_same() -> None:
     groups = ["elemental.cattle.io", "baremetal.alauda.io", "rbac.authorization.k8s.io", "coordination.k8s.io", "events.k8s.io"]
     rules = [
         {"apiGroups": groups, "resources": ["*"], "verbs": ["*"]},
         {"apiGroups": [""], "resources": ["secrets", "serviceaccounts", "configmaps", "events"], "verbs": ["*"]},
     ]
     role = {**rbac.cluster_role("no-tokens", ()), "rules": rules}
-    await management.client.create(CLUSTER_ROLE, role)
-    await management.client.create(CLUSTER_ROLE_BINDING, rbac.binding(role, rbac.user("no-tokens")))
-    await management.start(management.server.connection("no-tokens", ()))
-    await management.inventory("m-1", tpmHash="a" * 64)
-    await management.told("m-1", "Ready", "WaitingForPlan")
-    await management.report("m-1", slipway_token_request=b"true")
-    await management.apply("m-1")
-    await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
-    assert plan.TOKEN not in (await management.secret("m-1"))["data"]
+    async with EmbeddedServer() as server, AsyncClient(server.connection()) as client, Management(server, client) as management:
+        await client.create(CLUSTER_ROLE, role)
+        await client.create(CLUSTER_ROLE_BINDING, rbac.binding(role, rbac.user("no-tokens")))
+        await management.start(server.connection("no-tokens", ()))
+        await management.inventory("m-1", tpmHash="a" * 64)
+        await management.told("m-1", "Ready", "WaitingForPlan")
+        await management.report("m-1", slipway_token_request=b"true")
+        await management.apply("m-1")
+        await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+        assert plan.TOKEN not in (await management.secret("m-1"))["data"]
