@@ -28,7 +28,7 @@ from slipway.fleet.upgrades.steps import Done, Goal, Patch, Refuse
 from slipway.fleet.upgrades.versions import way
 from slipway.fleet.upgrades.vigil import Patience, Vigil
 from slipway.kube.aio import PatchType
-from slipway.kube.errors import ApiError, ConflictError, is_transient
+from slipway.kube.errors import ConflictError, is_transient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -111,7 +111,7 @@ class Upgrade:
             async with asyncio.timeout(self._options.timeout or None):
                 await self._run(client)
         except TimeoutError:
-            raise StoppedError(f"it is not done after {self._options.timeout:.0f} s. {self._goes_on()}") from None
+            raise StoppedError(f"it is not done after {self._options.timeout:g} s. {self._goes_on()}") from None
         except asyncio.CancelledError:
             self._tell(Event(events.INTERRUPTED, text=self._goes_on()))
             raise
@@ -202,7 +202,7 @@ class Upgrade:
         options = self._options
         try:
             found = await survey(client, options.namespace, options.cluster, registry.leases(), options.catalog_namespace)
-        except ApiError as error:
+        except OperatorError as error:
             if told or not is_transient(error):
                 raise
             return False
