@@ -93,13 +93,51 @@ def test_a_host_that_runs_containers_is_not_clean(tmp_path: Path) -> None:
 def test_a_host_whose_kubelet_would_start_is_not_clean(tmp_path: Path) -> None:
     host = RealHost(str(tmp_path), {})
     host.write("/etc/systemd/system/kubelet.service", b"[Service]\n")
+    host.write("/etc/systemd/system/multi-user.target.wants/kubelet.service", b"[Service]\n")
     assert not hostfacts.is_clean(host)
+
+
+def test_a_kubelet_that_cannot_be_masked_is_held_back_by_being_wanted_by_nobody(tmp_path: Path) -> None:
+    host = RealHost(str(tmp_path), {})
+    host.write("/etc/systemd/system/kubelet.service", b"[Service]\n")
+    host.write("/etc/systemd/system/multi-user.target.wants/sshd.service", b"[Service]\n")
+    assert hostfacts.is_clean(host)
+
+
+def test_what_a_container_that_has_ended_left_behind_is_no_container(tmp_path: Path) -> None:
+    host = RealHost(str(tmp_path), {})
+    host.write("/etc/systemd/system/kubelet.service", b"")
+    host.write("/run/containerd/io.containerd.runtime.v2.task/k8s.io/0123/init.pid", b"4711")
+    assert hostfacts.is_clean(host)
+    host.make_dir("/proc/4711")
+    assert not hostfacts.is_clean(host)
+
+
+def test_containers_that_are_not_of_kubernetes_are_no_cluster(tmp_path: Path) -> None:
+    host = RealHost(str(tmp_path), {})
+    host.write("/etc/systemd/system/kubelet.service", b"")
+    host.make_dir("/run/containerd/io.containerd.runtime.v2.task/moby/0123")
+    assert hostfacts.is_clean(host)
+
+
+@pytest.mark.asyncio
+async def test_the_outcome_of_a_plan_comes_with_facts_of_after_it(site: Site) -> None:
+    host = site.machine.host
+    host.write("/etc/systemd/system/kubelet.service", b"[Service]\n")
+    host.write("/etc/systemd/system/multi-user.target.wants/kubelet.service", b"[Service]\n")
+    async with site.agent():
+        assert (await eventually(partial(_facts, site, "clean", False), "facts of before"))["plan"] == plans.checksum(plans.EMPTY)
+        checksum = await site.give(Plan(instructions=(shell("mask", f": > {site.root}/etc/systemd/system/kubelet.service"),)))
+        await site.settled("applied", checksum)
+        facts = msgspec.json.decode((await site.data())[plans.HOST_FACTS])
+    assert (facts["clean"], facts["plan"]) == (True, checksum)
+    assert facts["freeBytes"]
 
 
 def test_a_host_whose_tasks_are_no_folder_is_not_known_to_be_clean(tmp_path: Path) -> None:
     host = RealHost(str(tmp_path), {})
     host.write("/etc/systemd/system/kubelet.service", b"")
-    host.write("/run/containerd/io.containerd.runtime.v2.task/lock", b"")
+    host.write("/run/containerd/io.containerd.runtime.v2.task/k8s.io", b"")
     assert not hostfacts.is_clean(host)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from agent.world import Site, shell
+from agent.world import ANYWHERE, Site, shell
 from support.waiting import eventually
 
 from slipway.agent import paths
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.asyncio
 UID, GID = os.getuid(), os.getgid()
 
 
+@ANYWHERE
 async def test_an_agent_applies_the_empty_plan_of_a_new_host(site: Site) -> None:
     async with site.agent():
         state = await site.settled("applied")
@@ -25,14 +26,16 @@ async def test_an_agent_applies_the_empty_plan_of_a_new_host(site: Site) -> None
     assert state.plan_checksum.startswith("44136fa3")
 
 
+@ANYWHERE
 async def test_files_are_written_before_the_first_instruction(site: Site) -> None:
     file = PlanFile("/etc/app/conf", b"42", "0600", UID, GID)
-    await site.give(Plan(files=(file,), instructions=(shell("read", f"cat {site.root}/etc/app/conf"),)))
+    await site.give(Plan(files=(file,), instructions=(shell("read", f"cat {site.under}/etc/app/conf"),)))
     async with site.agent():
         state = await site.settled("applied")
     assert state.output == {"read": "42"}
 
 
+@ANYWHERE
 async def test_what_a_plan_said_is_reported_of_both_streams(site: Site) -> None:
     await site.give(Plan(instructions=(shell("both", "echo out; echo err >&2"), shell("unsaved", "echo no", save_output=False))))
     async with site.agent():
@@ -40,6 +43,7 @@ async def test_what_a_plan_said_is_reported_of_both_streams(site: Site) -> None:
     assert state.output == {"both": "out\nerr\n"}
 
 
+@ANYWHERE
 async def test_an_instruction_knows_its_folder_and_its_attempt(site: Site) -> None:
     script = 'echo "$CATTLE_AGENT_ATTEMPT_NUMBER $MORE"; test "$PWD" = "$CATTLE_AGENT_EXECUTION_PWD"'
     await site.give(Plan(instructions=(shell("env", script, env=("MORE=a=b",)),)))
@@ -48,30 +52,30 @@ async def test_an_instruction_knows_its_folder_and_its_attempt(site: Site) -> No
     assert state.output == {"env": "1 a=b\n"}
 
 
+@ANYWHERE
 async def test_without_a_command_it_is_run_sh_of_the_image_folder(site: Site) -> None:
-    tools = site.root / "opt/tools"
-    tools.mkdir(parents=True)
-    (tools / "run.sh").write_text("#!/bin/sh\necho from the image\n")
-    (tools / "run.sh").chmod(0o755)
+    site.machine.host.write("/opt/tools/run.sh", b"#!/bin/sh\necho from the image\n", 0o755)
     await site.give(Plan(instructions=(Instruction("tool", image="dir:/opt/tools"),)))
     async with site.agent():
         state = await site.settled("applied")
     assert state.output == {"tool": "from the image\n"}
 
 
+@ANYWHERE
 async def test_a_failure_stops_the_plan_and_says_why(site: Site) -> None:
     bad = shell("bad", "echo a reason >&2; exit 18", save_output=False)
-    await site.give(Plan(instructions=(bad, shell("never", f"touch {site.root}/never"))))
+    await site.give(Plan(instructions=(bad, shell("never", f"touch {site.under}/never"))))
     async with site.agent():
         state = await site.settled("failed")
     assert state.output["plan"] == 'the instruction "bad" failed: it ended with exit code 18 after it said: a reason'
     assert state.output["bad"] == "a reason\n"
-    assert not (site.root / "never").exists()
+    assert not site.machine.host.exists("/never")
 
 
+@ANYWHERE
 async def test_a_plan_that_failed_is_tried_again_until_it_may_no_more(site: Site) -> None:
     """The pause is passed by setting the journal's clock back."""
-    await site.give(Plan(instructions=(shell("bad", f"echo $CATTLE_AGENT_ATTEMPT_NUMBER >> {site.root}/log; exit 1"),)), max_failures=2)
+    await site.give(Plan(instructions=(shell("bad", f"echo $CATTLE_AGENT_ATTEMPT_NUMBER >> {site.under}/log; exit 1"),)), max_failures=2)
     async with site.agent():
         await eventually(lambda: site.journal().reported and site.journal().failures == 1, "the first failure")
     assert (await site.state()).outcome == "in-progress"
@@ -110,7 +114,7 @@ async def test_a_secret_without_a_state_gets_none(site: Site) -> None:
 
 
 async def test_a_plan_is_not_run_again_when_the_agent_starts(site: Site) -> None:
-    await site.give_as_elemental(Plan(instructions=(shell("count", f"echo x >> {site.root}/log"),)))
+    await site.give_as_elemental(Plan(instructions=(shell("count", f"echo x >> {site.under}/log"),)))
     for _ in range(3):
         async with site.agent():
             await site.settled("applied")
@@ -118,9 +122,10 @@ async def test_a_plan_is_not_run_again_when_the_agent_starts(site: Site) -> None
     assert site.lines("log") == ["x"]
 
 
+@ANYWHERE
 async def test_a_plan_is_not_run_again_when_the_secret_forgot_that_it_was(site: Site) -> None:
     """As after a reboot before the outcome was stored, or after a restore of the management cluster."""
-    plan = Plan(instructions=(shell("count", f"echo x >> {site.root}/log"),))
+    plan = Plan(instructions=(shell("count", f"echo x >> {site.under}/log"),))
     await site.give(plan)
     async with site.agent():
         await site.settled("applied")
@@ -129,9 +134,10 @@ async def test_a_plan_is_not_run_again_when_the_secret_forgot_that_it_was(site: 
     assert site.lines("log") == ["x"]
 
 
+@ANYWHERE
 async def test_the_same_plan_runs_again_after_another_one(site: Site) -> None:
     """A host is cleaned by the same bytes each time."""
-    clean = Plan(instructions=(shell("count", f"echo x >> {site.root}/log"),))
+    clean = Plan(instructions=(shell("count", f"echo x >> {site.under}/log"),))
     async with site.agent():
         for plan in (clean, Plan(instructions=(shell("other", "true"),)), clean):
             await site.settled("applied", await site.give(plan))
@@ -202,18 +208,20 @@ async def test_a_bad_plan_fails_with_a_sentence_and_the_next_one_runs(site: Site
         await site.settled("applied", await site.give(Plan(instructions=(shell("good", "true"),))))
 
 
+@ANYWHERE
 async def test_nothing_of_a_plan_is_done_where_a_part_of_it_is_refused(site: Site) -> None:
     await site.give(Plan(files=(PlanFile("/etc/good", b"", "0600", UID, GID), PlanFile("relative", b""))))
     async with site.agent():
         await site.settled("failed")
-    assert not (site.root / "etc/good").exists()
+    assert not site.machine.host.exists("/etc/good")
 
 
+@ANYWHERE
 async def test_a_journal_that_cannot_be_read_is_put_aside(site: Site) -> None:
     site.machine.keep(paths.JOURNAL, b"{")
     async with site.agent():
         await site.settled("applied")
-    assert (site.root / f"{paths.JOURNAL}.unreadable".removeprefix("/")).exists()
+    assert site.machine.host.exists(f"{paths.JOURNAL}.unreadable")
 
 
 async def test_an_outcome_that_finds_no_room_is_told_without_what_was_said(site: Site) -> None:

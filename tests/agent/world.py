@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from support.waiting import eventually
 
 from slipway.agent import connection
 from slipway.agent.loop import Agent
-from slipway.agent.machine import RealMachine
+from slipway.agent.machine import Machine, RealMachine
 from slipway.agent.plan.journal import Journal, JournalFile
 from slipway.api.cluster.kinds import NAMESPACE as NAMESPACES
 from slipway.api.cluster.kinds import SECRET
@@ -27,8 +28,15 @@ from slipway.kube import kubeconfig
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.kube.errors import ConflictError
+from slipway.simulation.agent import AgentMachine
+from slipway.simulation.host.images import ImageRegistry, OsImage
+from slipway.simulation.host.machine import Machine as SimulatedMachine
+from slipway.simulation.host.machine import hardware
 
 NAMESPACE, HOST = "metal", "host-1"
+SIMULATED = "simulated"
+ANYWHERE = pytest.mark.parametrize("site", ["real", SIMULATED], indirect=True)
+"""For what is the same on a real host and on a simulated one."""
 
 
 def shell(name: str, script: str, **fields: Any) -> Instruction:
@@ -47,14 +55,24 @@ def unregistered() -> None:
     raise OperatorError("this host is not to register")
 
 
-class Site:
-    """``said`` is what the agent logged."""
+def simulated() -> AgentMachine:
+    """A simulated host that runs."""
+    image = OsImage("registry.test/os:v1.35.4", "v1.35.4")
+    made = SimulatedMachine(hardware("host", 1), image, ImageRegistry("registry.test"))
+    made.power_on()
+    made.switch_image()
+    return AgentMachine(made)
 
-    def __init__(self, client: AsyncClient, server: Connection, root: Path) -> None:
+
+class Site:
+    """``said`` is what the agent logged; ``under`` stands before every path that a command names."""
+
+    def __init__(self, client: AsyncClient, server: Connection, root: Path, machine: Machine | None = None) -> None:
         self.client = client
         self.server = server
         self.root = root
-        self.machine = RealMachine(RealHost(str(root), {"PATH": os.environ["PATH"]}))
+        self.under = str(root) if machine is None else ""
+        self.machine: Machine = machine or RealMachine(RealHost(str(root), {"PATH": os.environ["PATH"]}))
         self.said: list[str] = []
 
     async def prepare(self) -> None:
@@ -71,7 +89,7 @@ class Site:
         connection.save(self.machine, document(server), NAMESPACE, HOST)
 
     @asynccontextmanager
-    async def agent(self, register: Callable[[], None] = unregistered, machine: RealMachine | None = None) -> AsyncIterator[Agent]:
+    async def agent(self, register: Callable[[], None] = unregistered, machine: Machine | None = None) -> AsyncIterator[Agent]:
         """The production agent, in a thread for the time of the block."""
         made = Agent(machine or self.machine, register=register, log=self.said.append)
         thread = threading.Thread(target=made.run, daemon=True)
@@ -130,8 +148,8 @@ class Site:
         JournalFile(self.machine).save(journal)
 
     def lines(self, path: str) -> list[str]:
-        file = self.root / path
-        return file.read_text().splitlines() if file.exists() else []
+        host = self.machine.host
+        return host.read(f"/{path}").decode().splitlines() if host.exists(f"/{path}") else []
 
     async def progress(self) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.json.decode((await self.data()).get("slipway-progress") or b"{}")

@@ -26,6 +26,12 @@ RECORDED = [
 OPTIONS = Options(control_planes=3, workers=1, hosts=5, fault="catalog-miss")
 
 
+def test_the_first_lines_say_where_the_web_page_is() -> None:
+    out = io.StringIO()
+    PlainLines(out).show(Event("dashboard", text="https://127.0.0.1:9444/#token=abc"))
+    assert out.getvalue().startswith("The dashboard is at https://127.0.0.1:9444/#token=abc\n")
+
+
 def test_json_is_one_event_a_line_and_the_last_one_is_the_verification() -> None:
     out = io.StringIO()
     view = JsonLines(out)

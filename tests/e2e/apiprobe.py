@@ -33,8 +33,12 @@ class ApiProbe:
 
     def outage(self, since: float) -> float:
         """The longest time between two answers from a moment on."""
+        return max(seconds for _, seconds in self.gaps(since))
+
+    def gaps(self, since: float, least: float = 0.0) -> list[tuple[float, float]]:
+        """The times between two answers from a moment on that were not shorter: when each began, and its seconds."""
         times = [since, *(moment for moment in self._answered if moment > since), time.monotonic()]
-        return max(later - earlier for earlier, later in pairwise(times))
+        return [(earlier, later - earlier) for earlier, later in pairwise(times) if later - earlier >= least]
 
     def answers(self) -> bool:
         return bool(self._answered) and time.monotonic() - self._answered[-1] < 3 * _PERIOD

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -168,6 +168,14 @@ class Baremetal:
             return set(phases) == {"Running"} and not self.unsettled(control_plane, workers)
 
         self.plane.until(f"a cluster at {control_plane} and {workers}", is_settled, patience)
+
+    def wait_until_gone(self, machines: Collection[str]) -> None:
+        """Where versions stay the same, nothing else says that a rollout is under way."""
+
+        def is_gone() -> bool:
+            return not {each["metadata"]["name"] for each in self.items("machines.cluster.x-k8s.io")} & set(machines)
+
+        self.plane.until(f"{', '.join(machines)} to be gone", is_gone, 900)
 
     def unsettled(self, control_plane: str, workers: str) -> list[str]:
         """What the guide's section on verification would find wrong, line by line."""

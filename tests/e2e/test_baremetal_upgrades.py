@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,7 @@ def roll(fleet: Baremetal, old: str, new: str, url: str) -> None:
     macs = len({heard.mac for heard in owners.heard})
     print(f"the address: asked {owners.asked} times, {macs} owners one after the other, twice answered {len(owners.doubled)} times")
     print(replacements.table(replaced.rows()))
+    tell_of_address(fleet, probe.gaps(began, 3), owners)
     assert fleet.unsettled(new, new) == []
     assert not before & set(fleet.in_use())
     assert len(fleet.holders()) == 1
@@ -129,6 +131,22 @@ def roll(fleet: Baremetal, old: str, new: str, url: str) -> None:
     assert fleet.image_tags("pods", "-l", "component=etcd") == {etcd}
     plane = fleet.object("kubeadmcontrolplane", f"{NAME}-control-plane")
     assert condition(plane, "Available") == "True"
+
+
+def tell_of_address(fleet: Baremetal, gaps: list[tuple[float, float]], owners: Owners) -> None:
+    """When there was no API for long, when two hosts answered for its address, and what their keepalived said at that time."""
+    zero = time.time() - time.monotonic()
+    for began, seconds in gaps:
+        print(f"no API for {seconds:.1f} s from {clock(zero + began)} on")
+    for moment, macs in owners.doubled:
+        print(f"{clock(zero + moment)}: {', '.join(sorted(macs))}")
+    if owners.doubled:
+        for host in fleet.control_planes().values():
+            print(host, fleet.lab.on(host, "cat /var/log/pods/kube-system_alive-*/*/*.log | sort | tail -n 150", check=False))
+
+
+def clock(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 def look_before(fleet: Baremetal, version: str) -> None:

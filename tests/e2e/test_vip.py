@@ -205,6 +205,17 @@ def test_a_killed_keepalived_leaves_no_second_owner_behind(plane: Plane, record_
     assert not plane.has_address(holder)
 
 
+@pytest.mark.parametrize("which", ["$(pgrep -P $(pgrep -o keepalived) keepalived)", "$(pgrep keepalived)"], ids=["child", "both"])
+def test_it_moves_when_keepalived_hangs(plane: Plane, record_property: Callable[[str, object], None], which: str) -> None:
+    with plane.moving(record_property, LOST_SECONDS) as holder:
+        plane.lab.on(holder, f"kill -STOP {which}")
+        eventually_blocking(lambda: not plane.has_address(holder), "the address is taken away", LOST_SECONDS)
+    plane.wait_healthy()
+    assert not plane.has_address(holder)
+    # The kubelet has started another one.
+    eventually_blocking(lambda: "T" not in plane.lab.on(holder, "ps -o stat= -C keepalived"), "a keepalived that works", 120, pause=0.5)
+
+
 def test_it_moves_when_the_holder_is_cut_off(plane: Plane, record_property: Callable[[str, object], None]) -> None:
     with plane.moving(record_property, LOST_SECONDS) as holder:
         plane.lab.run("host", "cut", holder)

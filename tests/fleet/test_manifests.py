@@ -149,6 +149,28 @@ def test_permissions_are_what_is_declared_and_what_the_manager_itself_needs() ->
     assert not rbac.allows(leading[lease.namespace], "update", LEASE.group, LEASE.plural, "another")
 
 
+def test_with_the_dashboard_come_its_service_its_port_and_a_role_of_its_own() -> None:
+    without = {(each["kind"], each["metadata"]["name"]) for each in made.manifests(INSIDE)}
+    wanted = made.manifests(INSIDE._replace(dashboard=True))
+    added = [each for each in wanted if (each["kind"], each["metadata"]["name"]) not in without]
+    name = f"{made.DASHBOARD}-e-manager"
+    assert [(each["kind"], each["metadata"]["name"]) for each in added] == [
+        ("ClusterRole", name),
+        ("ClusterRoleBinding", name),
+        ("Role", name),
+        ("RoleBinding", name),
+        ("Service", made.DASHBOARD_SERVICE),
+    ]
+    (container,) = next(each for each in wanted if each["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert added[-1]["spec"]["ports"][0]["targetPort"] in {port["name"] for port in container["ports"]}
+    assert "--dashboard-bind-address=:9444" in container["args"]
+
+
+def test_the_dashboard_may_read_and_ask_and_change_nothing() -> None:
+    verbs = {(verb, resource) for each in made.dashboard_rules() for verb in each.verbs for resource in each.resources}
+    assert {resource for verb, resource in verbs if verb not in rbac.READ} == {"tokenreviews", "subjectaccessreviews"}
+
+
 def test_managers_in_two_namespaces_have_nothing_in_common() -> None:
     """Each has controllers of its own, and kinds with them: one installation must not take from another what it needs."""
     one, other = (

@@ -12,6 +12,7 @@ ANSWERS = {
     "etcdctl": ("version", "etcdctl version: {1}\\nAPI version: 3.6\\n"),
     "coredns": ("-version", "CoreDNS-{1}\\nlinux/amd64, go1.26.8, \\n"),
     "pause": ("-v", "pause.c {0}\\n"),
+    "promtool": ("--version", "promtool, version {1} (branch: , revision: unknown)\\n"),
     "helm": ("version --template {{.Version}}", "{0}"),
 }
 KUBERNETES = ("--version", "Kubernetes {0}\\n")

@@ -1,4 +1,4 @@
-"""A container runtime that has images and nothing else: the real wire of the CRI, over a unix socket."""
+"""A container runtime that has images, and the containers that a test gives it: the real wire of the CRI, over a unix socket."""
 
 from __future__ import annotations
 
@@ -27,11 +27,30 @@ class Images:
         self.sandbox_image = "registry.k8s.io/pause:3.10.2"
         self.together: Barrier | None = None
         """Where set, no pull ends before all have begun."""
+        self.containers: list[Any] = []
+        self.statuses: dict[str, Any] = {}
+        """Of containers, by id."""
+        self.network_ready = True
 
     def status(self, request: Any, context: grpc.ServicerContext) -> Any:
         config = {"config": f'{{"sandboxImage": "{self.sandbox_image}"}}'} if request.verbose else {}
         condition = cri_pb2.RuntimeCondition(type="RuntimeReady", status=True)
-        return cri_pb2.StatusResponse(status=cri_pb2.RuntimeStatus(conditions=[condition]), info=config)
+        network = cri_pb2.RuntimeCondition(
+            type="NetworkReady",
+            status=self.network_ready,
+            reason="NetworkPluginNotReady",
+            message="Network plugin returns error: cni plugin not initialized",
+        )
+        return cri_pb2.StatusResponse(status=cri_pb2.RuntimeStatus(conditions=[condition, network]), info=config)
+
+    def version(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return cri_pb2.VersionResponse(runtime_name="containerd", runtime_version="v2.3.7", runtime_api_version="v1")
+
+    def list_containers(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return cri_pb2.ListContainersResponse(containers=self.containers)
+
+    def container_status(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return cri_pb2.ContainerStatusResponse(status=self.statuses[request.container_id])
 
     def image_status(self, request: Any, context: grpc.ServicerContext) -> Any:
         there = request.image.image in self.present
@@ -56,7 +75,15 @@ def serving(images: Images, folder: Path) -> Iterator[str]:
     server = grpc.server(ThreadPoolExecutor(16))
     server.add_generic_rpc_handlers(
         (
-            _service("RuntimeService", {"Status": images.status}),
+            _service(
+                "RuntimeService",
+                {
+                    "Status": images.status,
+                    "Version": images.version,
+                    "ListContainers": images.list_containers,
+                    "ContainerStatus": images.container_status,
+                },
+            ),
             _service("ImageService", {"ImageStatus": images.image_status, "PullImage": images.pull}),
         )
     )

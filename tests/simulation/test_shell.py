@@ -58,6 +58,7 @@ SCRIPTS = {
     "negative cases": "case a in b) echo no;; esac; echo $?; for x in; do echo no; done; echo $?",
     "group with redirect": "{ echo a; if true; then echo b; fi; } | sort -r; (echo x; echo y >&2) 2>/dev/null",
     "exec for the streams": "exec 2>&1; echo a >&2; cat nothing | tail -c 1; f() { echo b >&2; }; x=$(f); echo [$x]",
+    "folders": 'echo "$PWD"; mkdir a; cd a; sh -c "echo \\$PWD"; (cd /; echo "$PWD $OLDPWD"); cd ..; echo "$PWD $OLDPWD"; pwd',
     "environment": "X=1 sh -c 'echo $X'; export Y=2; sh -c 'echo $Y $0 $1' name arg; Z=3; sh -c 'echo ${Z:-none}'",
 }
 

@@ -119,6 +119,18 @@ async def test_the_virtual_address_goes_to_another_host_when_its_holder_loses_it
     assert world.segment.doubled == []
 
 
+async def test_where_keepalived_fails_everywhere_nobody_has_the_address_until_it_runs_again(world: World) -> None:
+    vip = address()
+    cluster, hosts = await made(world, vip)
+    machines = [host.machine for host in hosts]
+    for fails in (True, False):
+        for machine in machines:
+            machine.faults.keepalived_fails = fails
+            machine.changed()
+        assert len(world.segment.holders(vip, machines)) == (0 if fails else 1)
+        await eventually(lambda fails=fails: cluster.api.serving is not fails, "the API answers where somebody has the address")  # type: ignore[misc]
+
+
 async def test_without_a_quorum_of_etcd_nobody_answers_and_with_one_again_everybody_is_still_there(world: World) -> None:
     cluster, hosts = await made(world, address(), planes=3)
     before = set(nodes(cluster))

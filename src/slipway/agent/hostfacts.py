@@ -25,18 +25,16 @@ _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _KUBELET_TIMEOUT = 10.0
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _KUBELET_MASKS = ("/etc/systemd/system/kubelet.service", "/run/systemd/system/kubelet.service")
-_CONTAINERS = "/run/containerd/io.containerd.runtime.v2.task"
+_CONTAINERS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+_UNITS = "/etc/systemd/system"
 
 
-def gather(machine: Machine, registry: str, booted: dict[str, str]) -> dict[str, Any]:
-    """``booted`` is the image, which is looked at once a boot."""
-    host = machine.host
+def gather(machine: Machine, registry: str, booted: dict[str, str], plan: str) -> dict[str, Any]:
+    """``booted`` is the image, which is looked at once a boot, and ``plan`` the checksum of the plan that is applied."""
     facts: dict[str, Any] = {
         "freeBytes": {folder: free for folder in _FOLDERS if (free := machine.free_bytes(folder)) is not None},
-        "bootId": boot_id(host),
         "image": booted,
-        "clean": is_clean(host),
-        "observedAt": host.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **_state(machine.host, plan),
     }
     if registry:
         reachable, message = reach(machine, registry)
@@ -44,15 +42,20 @@ def gather(machine: Machine, registry: str, booted: dict[str, str]) -> dict[str,
     return facts
 
 
+def after(before: bytes, host: Host, plan: str) -> bytes:
+    """Facts with what a plan that was just applied may have changed: they are written with its outcome, so that nobody goes by old ones."""
+    return msgspec.json.encode({**_known(before), **_state(host, plan)})
+
+
+def _state(host: Host, plan: str) -> dict[str, Any]:
+    now = host.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"bootId": boot_id(host), "clean": is_clean(host), "plan": plan, "observedAt": now}
+
+
 def is_news(before: bytes, facts: dict[str, Any], age: float) -> bool:
     """Whether facts are worth a write: when something changed that is more than some bytes of free space, or the told ones are old."""
-    try:
-        known = msgspec.json.decode(before or b"{}")
-    except msgspec.DecodeError:
-        return True
-    if not isinstance(known, dict) or age >= RENEWAL:
-        return True
-    if any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "registry")):
+    known = _known(before)
+    if age >= RENEWAL or any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "plan", "registry")):
         return True
     return _has_changed(known.get("freeBytes"), facts["freeBytes"])
 
@@ -63,12 +66,19 @@ def _has_changed(before: object, now: dict[str, int]) -> bool:
     return any(not isinstance(was := before[path], int) or abs(free - was) > was * _NEWS for path, free in now.items())
 
 
+def _known(facts: bytes) -> dict[str, Any]:
+    """Facts as they were told; none where somebody wrote something else there."""
+    try:
+        return msgspec.json.decode(facts or b"{}", type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+
+
 def registry_of(facts: bytes) -> str:
     """The registry that facts tell of."""
     try:
-        known = msgspec.json.decode(facts or b"{}")
-        return str(known["registry"]["address"])
-    except (msgspec.DecodeError, KeyError, TypeError):
+        return str(_known(facts)["registry"]["address"])
+    except (KeyError, TypeError):
         return ""
 
 
@@ -103,19 +113,34 @@ def os_release(host: Host) -> dict[str, str]:
 
 
 def is_clean(host: Host) -> bool:
-    """Whether nothing of a cluster runs or would run after a boot: the kubelet is masked, and containerd has no container."""
+    """Whether nothing of a cluster runs or would run after a boot: the kubelet is held back, and no container of Kubernetes is left."""
     try:
-        masked = any(_is_mask(host, path) for path in _KUBELET_MASKS)
-        running = any(host.list_dir(f"{_CONTAINERS}/{namespace}") for namespace in host.list_dir(_CONTAINERS))
+        held_back = any(_is_mask(host, path) for path in _KUBELET_MASKS) or _is_disabled(host)
+        running = any(_runs(host, f"{_CONTAINERS}/{task}") for task in host.list_dir(_CONTAINERS))
     except OSError:
         # It went away while it was looked at, or is something else than expected: the next look may know.
         return False
-    return masked and not running
+    return held_back and not running
 
 
 def _is_mask(host: Host, path: str) -> bool:
     """systemd takes a unit that is a link to /dev/null, or an empty file, for masked."""
     return host.exists(path) and not host.read(path, 1)
+
+
+def _is_disabled(host: Host) -> bool:
+    """A unit that is a file of its own where masks are cannot be masked: it is held back where no target wants it."""
+    if not host.exists(_KUBELET_MASKS[0]):
+        return False
+    unit = _KUBELET_MASKS[0].rpartition("/")[2]
+    folders = [f"{_UNITS}/{name}" for name in host.list_dir(_UNITS) if name.endswith((".wants", ".requires"))]
+    return not any(unit in host.list_dir(folder) for folder in folders)
+
+
+def _runs(host: Host, task: str) -> bool:
+    """A folder that containerd could not remove is left behind by a container that has ended."""
+    number = _text(host, f"{task}/init.pid")
+    return not number.isdigit() or host.exists(f"/proc/{number}")
 
 
 def reach(machine: Machine, registry: str) -> tuple[bool, str]:

@@ -16,7 +16,8 @@ from slipway.agent.plan import decision, periodic, probes, report
 from slipway.agent.plan.decision import Nothing, Report, Run, Wait, next_action
 from slipway.agent.plan.journal import JournalFile
 from slipway.agent.plan.runner import Runner, end_leftovers
-from slipway.agent.secret import SecretClient, SecretGoneError
+from slipway.agent.progress import LOST, Progress
+from slipway.agent.secret import SecretClient
 from slipway.api.elemental import names
 from slipway.api.elemental import plan as plans
 from slipway.api.machinery.errors import OperatorError
@@ -29,16 +30,10 @@ if TYPE_CHECKING:
     from slipway.agent.connection import Place
     from slipway.agent.machine import Machine
     from slipway.agent.plan.decision import PlanSecret
-    from slipway.agent.plan.journal import Journal, Running
+    from slipway.agent.plan.journal import Journal
     from slipway.api.elemental.plan import Plan
 
-_THROTTLE = 2.0
-"""Seconds between two writes of how far a plan is."""
-_AFTER_FAILURE = 30.0
-"""Seconds for which nobody is told how far a plan is, after that could not be written: the plan must not wait for the API server."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-
-_LOST = (ApiError, UnreachableError, SecretGoneError)
 
 
 class Agent:
@@ -131,7 +126,7 @@ class Session:
         self._watcher = Watcher(self._secret, self._mailbox, log)
         self._said = ""
         self._pause = _FIRST_PAUSE
-        self._progress = _Progress(self._secret, self._mailbox)
+        self._progress = Progress(self._secret, self._mailbox)
         self._facts_at = self._facts_told_at = 0.0
         self._image: dict[str, str] | None = None
         self._probed_at = 0.0
@@ -185,6 +180,8 @@ class Session:
         runner = Runner(self._machine, self._file, progress=self._progress.instruction, interruption=self._wanted)
         self.journal = runner.run(secret.plan, todo)
         self._progress.end()
+        # It may have changed anything.
+        self._facts_at = 0.0
         self._log(_told(self.journal))
         if self.journal.state == "running":
             # Held between two instructions: the next look at the Secret says until when.
@@ -194,22 +191,29 @@ class Session:
     def _report(self, journal: Journal) -> bool:
         """Whether the Secret has the outcome, or has another plan; else the journal keeps it for later."""
         try:
-            written = self._write(lambda secret: report.outcome(secret, journal))
+            written = self._write(lambda secret: self._outcome(secret, journal))
             if written is None:
-                written = self._write(lambda secret: report.outcome(secret, journal, with_output=False))
+                written = self._write(lambda secret: self._outcome(secret, journal, with_output=False))
             if written is None:
                 self._keep(journal)
                 return False
         except (UnauthorizedError, UntrustedError):
             self._keep(journal)
             raise
-        except _LOST as error:
+        except LOST as error:
             self._say(f"the outcome of the plan is kept until the Secret can be written: {error}")
             self._keep(journal)
             return False
         self._keep(msgspec.structs.replace(journal, reported=True))
         self._pause = _FIRST_PAUSE
         return True
+
+    def _outcome(self, secret: PlanSecret, journal: Journal, *, with_output: bool = True) -> dict[str, bytes]:
+        told = report.outcome(secret, journal, with_output=with_output)
+        known = secret.data.get(plans.HOST_FACTS)
+        if told and known and journal.state == "succeeded":
+            told[plans.HOST_FACTS] = hostfacts.after(known, self._machine.host, journal.checksum)
+        return told
 
     def _write(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> PlanSecret | None:
         """The Secret after a write; None where the server finds it too big, or otherwise not to be allowed."""
@@ -296,7 +300,9 @@ class Session:
             return hostfacts.PERIOD - age
         if self._image is None:
             self._image = hostfacts.image(self._machine)
-        facts = hostfacts.gather(self._machine, registry, self._image)
+        applied = secret.text(plans.APPLIED_CHECKSUM)
+        of_plan = applied if applied == plans.checksum(secret.plan) else ""
+        facts = hostfacts.gather(self._machine, registry, self._image, of_plan)
         self._facts_at = time.monotonic()
         told_ago = now - self._facts_told_at if self._facts_told_at else math.inf
         if hostfacts.is_news(secret.data.get(plans.HOST_FACTS, b""), facts, told_ago):
@@ -314,7 +320,7 @@ class Session:
         if what == "take":
             try:
                 problem = renewal.take(self._machine, self._place, secret.text(plans.TOKEN))
-            except (*_LOST, OSError) as error:
+            except (*LOST, OSError) as error:
                 self._say(f"the new token of this host cannot be kept: {error}")
                 return self._backed_off()
             self.renewed = not problem
@@ -332,7 +338,7 @@ class Session:
             self._write(change)
         except (UnauthorizedError, UntrustedError):
             raise
-        except _LOST as error:
+        except LOST as error:
             self._say(f"the Secret cannot be written: {error}")
 
     def _backed_off(self) -> float:
@@ -347,42 +353,6 @@ class Session:
 
     def _now(self) -> float:
         return self._machine.host.now().timestamp()
-
-
-class _Progress:
-    """Tells the Secret how far a plan is, now and then, and never at the plan's cost."""
-
-    def __init__(self, secret: SecretClient, mailbox: Mailbox) -> None:
-        self._secret = secret
-        self._mailbox = mailbox
-        self._plan = b""
-        self._running: Running | None = None
-        self._owed = False
-        self._not_before = 0.0
-
-    def begin(self, plan: bytes) -> None:
-        self._plan, self._running, self._owed, self._not_before = plan, None, False, 0.0
-
-    def instruction(self, running: Running) -> None:
-        self._running, self._owed = running, True
-        self.tick()
-
-    def end(self) -> None:
-        self._owed = False
-
-    def tick(self) -> None:
-        now = time.monotonic()
-        if not self._owed or now < self._not_before:
-            return
-        try:
-            self._mailbox.put(self._secret.update(self._change))
-            self._owed, self._not_before = False, now + _THROTTLE
-        except (*_LOST, OperatorError):
-            # The outcome will say the same, and the journal has it.
-            self._not_before = now + _AFTER_FAILURE
-
-    def _change(self, secret: PlanSecret) -> dict[str, bytes]:
-        return report.begun(secret, self._running) if secret.plan == self._plan else {}
 
 
 def _told(journal: Journal) -> str:

@@ -6,24 +6,29 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from slipway.agent import connection, paths
-from slipway.agent.plan.journal import JournalFile
+from slipway.agent.plan import journal as journals
 from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
-    from slipway.agent.machine import Machine
     from slipway.agent.plan.journal import Journal
+    from slipway.host.interface import Host
 
 
-def gather(machine: Machine) -> dict[str, Any]:
-    found: dict[str, Any] = {"registered": False, "configured": machine.host.exists(paths.REGISTRATION)}
+def gather(host: Host) -> dict[str, Any]:
+    """Nothing is changed: a journal that cannot be read is left to the agent."""
+    found: dict[str, Any] = {"registered": False, "configured": host.exists(paths.REGISTRATION)}
     try:
-        place = connection.load(machine.host)
+        place = connection.load(host)
     except OperatorError as error:
         found["problem"] = error.message
         place = None
     if place is not None:
         found |= {"registered": True, "server": place.connection.shown, "secret": f"{place.namespace}/{place.name}"}
-    journal = JournalFile(machine).load()
+    try:
+        journal = journals.read(host)
+    except journals.UnreadableError as error:
+        found["problem"] = error.message
+        return found
     if journal.checksum:
         found["plan"] = _plan(journal)
     return found

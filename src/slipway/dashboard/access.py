@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 KEPT = 30.0
 """For how many seconds an answer of the API server holds."""
-_KEPT_REFUSAL = 5.0
+# What is refused may be granted in this moment, by who was just asked to; about each of many namespaces it is not asked that often.
+_KEPT_REFUSAL, _KEPT_REFUSAL_WITHIN = 5.0, 120.0
 # Tokens of OpenID Connect with many groups have some kilobytes.
 _LONGEST_TOKEN = 16 << 10
 _MOST_ANSWERS = 20_000
@@ -82,7 +83,8 @@ class Access:
         key = sha256(token.encode()).digest()
         found = self._visitors.get(key)
         if found is None:
-            found = self._visitors.keep(key, await self._review_token(token))
+            visitor = await self._review_token(token)
+            found = self._visitors.keep(key, visitor, KEPT if visitor is not None else _KEPT_REFUSAL)
         if found[0] is None:
             raise RefusedError(401, "the API server does not take this token: it is wrong, or its time is over")
         return found[0]
@@ -112,7 +114,8 @@ class Access:
         key = (visitor, kind, namespace)
         known = self._verdicts.get(key)
         if known is None:
-            known = self._verdicts.keep(key, await self._review_access(visitor, kind, namespace))
+            may = await self._review_access(visitor, kind, namespace)
+            known = self._verdicts.keep(key, may, KEPT if may else _KEPT_REFUSAL_WITHIN if namespace else _KEPT_REFUSAL)
         return known[0]
 
     async def _review_token(self, token: str) -> Visitor | None:
@@ -161,10 +164,9 @@ class _Answers(Generic[T]):
         found = self._kept.get(key)
         return (found[0],) if found is not None and self._clock() < found[1] else None
 
-    def keep(self, key: object, answer: T) -> tuple[T]:
+    def keep(self, key: object, answer: T, seconds: float) -> tuple[T]:
         self._kept.pop(key, None)
-        # What is refused may be granted in this moment, by who was just asked to.
-        self._kept[key] = answer, self._clock() + (KEPT if answer else _KEPT_REFUSAL)
+        self._kept[key] = answer, self._clock() + seconds
         while len(self._kept) > _MOST_ANSWERS:
             self._kept.popitem(last=False)
         return (answer,)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from slipway.dashboard.access import Sight
     from slipway.dashboard.observation import Held, Observation, Part
 
-# The least number of seconds between two looks, and how many times longer than a look took.
-_PAUSE, _SHARE = 0.25, 10.0
+# Seconds between two looks: at least, at most, and how many times longer than the work of a look took.
+_PAUSE, _LONGEST_PAUSE, _SHARE = 0.25, 5.0, 10.0
 # Some of what a view says follows from the time alone: how long something has been waited for, when a host counts as silent.
 OLDEST = 30.0
 # Seconds for which a feed that nobody reads is kept, for who comes back.
@@ -76,10 +76,10 @@ class Desk:
         """For somebody who has seen everything up to what ``last_seen`` names, if anything."""
         return Reader(self, sight, last_seen)
 
-    def scopes(self, sight: Sight) -> dict[Scope, Feed]:
-        """The feeds of what somebody may see."""
+    def scopes(self, sight: Sight, known: Iterable[Scope] = ()) -> dict[Scope, Feed]:
+        """The feeds of what somebody may see; a namespace that they know is one of them, even if nothing is left in it."""
         found = {}
-        for namespace in sorted({*self._observation.present(), *sight.within}):
+        for namespace in sorted({*self._observation.present(), *sight.within, *(scope.namespace for scope in known)}):
             kinds = sight.of(namespace)
             if kinds:
                 scope = Scope(namespace, kinds)
@@ -93,15 +93,12 @@ class Desk:
     async def look(self, scopes: Iterable[Scope]) -> None:
         """Bring feeds up to date; who comes while somebody looks waits for that look."""
         async with self._looking:
-            began = self._clock()
-            version = self._observation.version
+            work = 0.0
             for scope in scopes:
                 kept = self._feeds.get(scope)
                 if kept is not None:
-                    await self._make(scope, kept)
-            took = self._clock() - began
-            if version:
-                self._next_look = self._clock() + max(self._pause, took * _SHARE)
+                    work += await self._make(scope, kept)
+            self._next_look = self._clock() + min(max(self._pause, work * _SHARE), _LONGEST_PAUSE)
             self._forget()
 
     async def something_new(self, version: int) -> None:
@@ -127,17 +124,21 @@ class Desk:
     def missing(self) -> dict[str, str]:
         return self._observation.missing()
 
-    async def _make(self, scope: Scope, kept: _Kept) -> None:
+    async def _make(self, scope: Scope, kept: _Kept) -> float:
+        """Make anew what is not as it was; the seconds of work that it took."""
         wanted, now = self._observation.parts(scope.namespace), self._clock()
         for part in kept.feed.parts - wanted.keys():
             kept.feed.replace(part, {})
         for part in kept.versions.keys() - wanted.keys():
             del kept.versions[part], kept.made[part]
         stale = [part for part, version in wanted.items() if kept.versions.get(part) != version or now - kept.made[part] > OLDEST]
+        work = 0.0
         for part in stale:
-            made = await asyncio.to_thread(_rows_of, self._observation.held(part), scope.kinds, self._now())
+            made, seconds = await asyncio.to_thread(_rows_of, self._observation.held(part), scope.kinds, self._now())
             kept.versions[part], kept.made[part] = wanted[part], now
             kept.feed.replace(part, made)
+            work += seconds
+        return work
 
     def _forget(self) -> None:
         oldest = self._clock() - _KEPT
@@ -145,8 +146,10 @@ class Desk:
             del self._feeds[scope]
 
 
-def _rows_of(held: Held, kinds: Collection[Kind], now: datetime) -> dict[str, bytes]:
-    return rows(held.decoded(kinds, {}), now)
+def _rows_of(held: Held, kinds: Collection[Kind], now: datetime) -> tuple[dict[str, bytes], float]:
+    """The rows, and the seconds that this thread worked for them."""
+    began = time.thread_time()
+    return rows(held.decoded(kinds), now), time.thread_time() - began
 
 
 class Reader:
@@ -169,7 +172,7 @@ class Reader:
     async def read(self) -> Batch | None:
         """What is new for them; None where nothing is."""
         self._version = self._desk.version
-        feeds = self._desk.scopes(self._sight)
+        feeds = self._desk.scopes(self._sight, self._seen or ())
         await self._desk.look(feeds)
         revision = self._desk.revision
         if self._seen is None:

@@ -44,7 +44,7 @@ class EventStream:
         self._request, self._patience = request, patience
         compressed = "gzip" in request.headers.get("Accept-Encoding", "")
         self._compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP) if compressed else None
-        self._response = web.StreamResponse(headers={"Content-Type": TYPE, "X-Accel-Buffering": "no"})
+        self._response = web.StreamResponse(headers={"Cache-Control": "no-store", "Content-Type": TYPE, "X-Accel-Buffering": "no"})
         if compressed:
             self._response.headers["Content-Encoding"] = "gzip"
 

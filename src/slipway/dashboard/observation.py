@@ -7,12 +7,13 @@ are nobody's: a change costs a look at its part, and the rest of the fleet stays
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from slipway.api.cluster.infrastructure.names import OWNER_CLUSTER_ANNOTATION
 from slipway.api.cluster.kinds import CLUSTER, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
+from slipway.api.elemental import cycles
 from slipway.fleet.overview.objects import KINDS, Objects
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ class Held(NamedTuple):
 
     objects: Mapping[Kind, Sequence[Object]]
 
-    def decoded(self, kinds: Collection[Kind], missing: Mapping[str, str]) -> Objects:
+    def decoded(self, kinds: Collection[Kind]) -> Objects:
         """Of some kinds alone, as whoever looks may see no other."""
-        found = {_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds}
-        return Objects(**found, missing=missing)
+        found: dict[str, Any] = {_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds}
+        return Objects(**found)
 
 
 class Observation:
@@ -73,17 +74,25 @@ class Observation:
     def held(self, part: Part) -> Held:
         return Held({kind: list(found.values()) for kind, found in self._parts.get(part, {}).items()})
 
-    def within(self, namespace: str) -> Held:
-        """All of a namespace."""
+    def around(self, kind: Kind, namespace: str, name: str) -> Held:
+        """An object with all that it has to do with: its cluster, and the pools; of a pool everything in its namespace."""
+        own = self._place.get((kind, namespace, name))
+        if own is None:
+            return Held({})
         found: dict[Kind, list[Object]] = {}
-        for part in self.parts(namespace):
-            for kind, objects in self._parts[part].items():
-                found.setdefault(kind, []).extend(objects.values())
+        for part in self.parts(namespace) if kind == MACHINE_INVENTORY_POOL else {own, Part(namespace)}:
+            for each, objects in self._parts.get(part, {}).items():
+                found.setdefault(each, []).extend(objects.values())
         return Held(found)
 
     def of_cluster(self, namespace: str, cluster: str) -> Held:
-        """A cluster with everything that is its own."""
-        return self.held(Part(namespace, cluster))
+        """A cluster with everything that is its own, and the hosts that are nobody's now and were its nodes before."""
+        found = {kind: list(objects) for kind, objects in self.held(Part(namespace, cluster)).objects.items()}
+        for part in self.parts(namespace):
+            if part.bucket >= 0:
+                former = (each for each in self._parts[part].get(MACHINE_INVENTORY, {}).values() if _was_of(each, cluster))
+                found.setdefault(MACHINE_INVENTORY, []).extend(former)
+        return Held(found)
 
     def present(self) -> dict[str, set[Kind]]:
         """The namespaces, with the kinds that there are some of."""
@@ -135,6 +144,10 @@ class Observation:
         else:
             self._versions.pop(part, None)
         self._changed.set()
+
+
+def _was_of(host: Object, cluster: str) -> bool:
+    return any(cycle.cluster == cluster for cycle in cycles.read(host.metadata.annotations))
 
 
 def part_of(found: Object) -> Part:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from slipway.fleet.overview.explanation import explain
 from slipway.fleet.overview.model import overview
-from slipway.fleet.overview.timeline import timeline
+from slipway.fleet.overview.timeline import last_story, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from slipway.fleet.overview.model import ClusterView, GroupView, HostView, MachineView, PoolView
     from slipway.fleet.overview.objects import Objects
+    from slipway.fleet.overview.problems import Ref
 
 CLUSTER, MACHINE, POOL, HOST = "cluster", "machine", "pool", "host"
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -41,17 +43,15 @@ def rows(objects: Objects, now: datetime) -> dict[str, bytes]:
     return {row["key"]: _encode(row) for row in found}
 
 
-def pictured(objects: Objects, cluster: str, now: datetime) -> bytes:
-    """The lives of the hosts of a cluster, for its picture."""
-    return _encode({"now": now, "rows": [row for row in timeline(objects, now) if row.cluster == cluster or not row.cluster]})
+def pictured(objects: Objects, now: datetime) -> bytes:
+    """The lives of the hosts that are a cluster's or were, for its picture."""
+    lives = timeline(objects, now)
+    return _encode({"begin": last_story(lives, now), "rows": lives})
 
 
-def explained(objects: Objects, kind: str, namespace: str, name: str, now: datetime) -> bytes:
+def explained(objects: Objects, ref: Ref, now: datetime) -> bytes:
     """What a thing waits for, and what to do."""
-    found = overview(objects, now)
-    told = [*found.problems, *(each for cluster in found.clusters for each in cluster.problems)]
-    own = [each for each in told if (each.object.kind, each.object.namespace, each.object.name) == (kind, namespace, name)]
-    return _encode({"sentences": [each.message for each in own], "chain": [], "toDo": [each.to_do for each in own]})
+    return _encode(explain(objects, ref, now))
 
 
 def _cluster(view: ClusterView) -> dict[str, Any]:

@@ -14,6 +14,8 @@ import msgspec
 from aiohttp import web
 
 from slipway import __version__
+from slipway.api.cluster.kinds import CLUSTER
+from slipway.api.machinery.errors import OperatorError
 from slipway.dashboard import assets
 from slipway.dashboard.access import KEPT, Access, RefusedError, Sight, Visitor
 from slipway.dashboard.desk import Desk
@@ -22,6 +24,7 @@ from slipway.dashboard.observation import Observation
 from slipway.dashboard.options import FLAG
 from slipway.dashboard.rows import explained, pictured
 from slipway.fleet.overview.objects import KINDS
+from slipway.fleet.overview.problems import Ref
 from slipway.runtime import logs
 from slipway.runtime.healthz import parse_address
 from slipway.runtime.webhook.serving import LOOK, CertificateSource, HttpsServer
@@ -70,9 +73,20 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Referrer-Policy": "no-referrer",
+    "Server": "slipway",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+
+class _Seat:
+    """Somebody who reads what is new."""
+
+    def __init__(self, request: web.Request, visitor: Visitor) -> None:
+        self._request, self.visitor = request, visitor
+
+    def is_left(self) -> bool:
+        return self._request.transport is None or self._request.transport.is_closing()
 
 
 class DashboardServer:
@@ -97,15 +111,16 @@ class DashboardServer:
         self._desk = Desk(self._observation)
         self._patience, self._sign_of_life = patience, sign_of_life
         self._assets = assets.load()
-        self._streams: dict[web.Request, Visitor] = {}
+        self._seats: set[_Seat] = set()
         self._stopping = asyncio.Event()
-        application = web.Application(middlewares=[_guarded])
+        application = web.Application()
+        application.on_response_prepare.append(_guard)
         application.router.add_get("/", self._asset)
         application.router.add_get("/static/{name}", self._asset)
-        application.router.add_get("/api/state", self._answered(self._state))
-        application.router.add_get("/api/stream", self._answered(self._stream))
-        application.router.add_get("/api/timeline", self._answered(self._timeline))
-        application.router.add_get("/api/explain", self._answered(self._explain))
+        application.router.add_get("/api/state", self._answered(self._state), allow_head=False)
+        application.router.add_get("/api/stream", self._answered(self._stream), allow_head=False)
+        application.router.add_get("/api/timeline", self._answered(self._timeline), allow_head=False)
+        application.router.add_get("/api/explain", self._answered(self._explain), allow_head=False)
         application.on_shutdown.append(self._end_streams)
         self._serving = HttpsServer(
             source,
@@ -172,33 +187,38 @@ class DashboardServer:
         namespace, cluster = (request.query.get(name, "") for name in ("namespace", "cluster"))
         sight = await self._sight(request, visitor)
         held, kinds = self._observation.of_cluster(namespace, cluster), sight.of(namespace)
-        if not held.objects or not kinds:
+        if CLUSTER not in held.objects or CLUSTER not in kinds:
             raise RefusedError(404, f"there is no Cluster {cluster} in the namespace {namespace}, or you may not see it")
-        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds, {}), cluster, datetime.now(UTC)))
+        made = await asyncio.to_thread(lambda: pictured(held.decoded(kinds), datetime.now(UTC)))
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def _explain(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         kind, namespace, name = (request.query.get(key, "") for key in ("kind", "namespace", "name"))
-        sight = await self._sight(request, visitor)
-        held, kinds = self._observation.within(namespace), sight.of(namespace)
-        if not any(each.kind == kind for each in kinds):
+        kinds = (await self._sight(request, visitor)).of(namespace)
+        known = next((each for each in kinds if each.kind == kind), None)
+        held = self._observation.around(known, namespace, name) if known is not None else None
+        if held is None or not held.objects:
             raise RefusedError(404, f"there is no {kind} {name} in the namespace {namespace}, or you may not see it")
-        made = await asyncio.to_thread(lambda: explained(held.decoded(kinds, {}), kind, namespace, name, datetime.now(UTC)))
+        try:
+            made = await asyncio.to_thread(lambda: explained(held.decoded(kinds), Ref(kind, namespace, name), datetime.now(UTC)))
+        except OperatorError as error:
+            raise RefusedError(404, error.message) from None
         return web.Response(body=made, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def _stream(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         sight = await self._sight(request, visitor)
-        self._admit(request, visitor)
+        seat = self._admit(request, visitor)
         try:
             stream = EventStream(request, patience=self._patience)
             response = await stream.begin()
-            await self._follow(request, visitor, sight, stream)
-        except SlowClientError:
-            log.info("A reader of the dashboard is too slow and is let go", extra=logs.fields(user=visitor.name))
-        except ConnectionResetError:
-            log.debug("A reader of the dashboard is gone", extra=logs.fields(user=visitor.name))
+            try:
+                await self._follow(request, visitor, sight, stream)
+            except SlowClientError:
+                log.info("A reader of the dashboard is too slow and is let go", extra=logs.fields(user=visitor.name))
+            except ConnectionResetError:
+                log.debug("A reader of the dashboard is gone", extra=logs.fields(user=visitor.name))
         finally:
-            self._streams.pop(request, None)
+            self._seats.discard(seat)
         return response
 
     async def _follow(self, request: web.Request, visitor: Visitor, sight: Sight, stream: EventStream) -> None:
@@ -233,14 +253,15 @@ class DashboardServer:
                 each.cancel()
             await asyncio.wait(waits)
 
-    def _admit(self, request: web.Request, visitor: Visitor) -> None:
+    def _admit(self, request: web.Request, visitor: Visitor) -> _Seat:
         """Take one more reader, or refuse; those who left unsaid do not count."""
-        for known in [known for known in self._streams if known.transport is None or known.transport.is_closing()]:
-            del self._streams[known]
-        own = sum(each == visitor for each in self._streams.values())
-        if len(self._streams) >= _MOST_STREAMS or own >= _MOST_STREAMS_EACH:
-            raise RefusedError(503, f"{own} pages of yours and {len(self._streams)} of all are open, which is as many as are served")
-        self._streams[request] = visitor
+        self._seats = {seat for seat in self._seats if not seat.is_left()}
+        own = sum(seat.visitor == visitor for seat in self._seats)
+        if len(self._seats) >= _MOST_STREAMS or own >= _MOST_STREAMS_EACH:
+            raise RefusedError(503, f"{own} pages of yours and {len(self._seats)} of all are open, which is as many as are served")
+        seat = _Seat(request, visitor)
+        self._seats.add(seat)
+        return seat
 
     def _told(self, visitor: Visitor, sight: Sight) -> dict[str, object]:
         """What the page says of itself: who looks, and why something is not there."""
@@ -283,14 +304,6 @@ def _json(content: object, *, status: int = 200, headers: dict[str, str] | None 
 _encode = msgspec.json.Encoder().encode
 
 
-@web.middleware
-async def _guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
+async def _guard(_: web.Request, response: web.StreamResponse) -> None:
     """Every answer has the headers that keep a browser from doing anything else with it."""
-    try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        error.headers.update(HEADERS)
-        raise
-    if not response.prepared:
-        response.headers.update(HEADERS)
-    return response
+    response.headers.update(HEADERS)

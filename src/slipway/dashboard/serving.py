@@ -32,7 +32,7 @@ def attach(manager: Manager, options: DashboardOptions, home: str) -> DashboardS
 
 def _source(manager: Manager, options: DashboardOptions, home: str) -> tuple[CertificateSource, float]:
     if options.cert_dir:
-        return Folder(Path(options.cert_dir), "the dashboard's"), _LOOK_AT_FOLDER
+        return Folder(Path(options.cert_dir), "dashboard's"), _LOOK_AT_FOLDER
     service = f"{DASHBOARD_SERVICE}.{home}.svc"
     names = [DASHBOARD_SERVICE, f"{DASHBOARD_SERVICE}.{home}", service, f"{service}.cluster.local", *_LOCAL]
     return Certified(CertificateStore(manager.client, home, DASHBOARD_SECRET, (), names=names)), LOOK

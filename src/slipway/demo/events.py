@@ -6,13 +6,14 @@ the objects of a real management cluster tell the same.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
-from slipway.fleet.overview.problems import LASTING, to_do
+from slipway.fleet.overview.problems import LASTING, problems_of, to_do
 from slipway.fleet.overview.stages import (
     ALLOCATED,
     BOOTING,
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
 
 # Kinds of events.
-STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, FAULT, REFUSED, NOTE, PROBLEM, KEPT, DASHBOARD, REPORT, VERIFIED = (
-    "step", "done", "patch", "host", "plan", "machine", "condition", "fault", "refused", "note", "problem", "kept", "dashboard", "report",
-    "verified",
+STEP, DONE, PATCH, HOST, PLAN, MACHINE_EVENT, CONDITION, EXPLAINED, FAULT, REFUSED, NOTE, PROBLEM, KEPT, DASHBOARD, REPORT, VERIFIED = (
+    "step", "done", "patch", "host", "plan", "machine", "condition", "explained", "fault", "refused", "note", "problem", "kept",
+    "dashboard", "report", "verified",
 )  # fmt: skip
 
 
@@ -99,8 +100,21 @@ def changes(kind: Kind, before: Manifest | None, after: Manifest | None, version
 
 
 def waits(manifests: Iterable[tuple[Kind, Manifest]]) -> list[Event]:
-    """Everything that is not well now, for who wants to know why a run does not go on."""
-    return [each for kind, manifest in manifests for each in _conditions(kind, str(manifest["metadata"]["name"]), None, manifest)]
+    """Everything that is not well now, for who wants to know why a run does not go on; control planes and workers say so, too."""
+    now = datetime.now(UTC)
+    return [
+        Event(
+            CONDITION,
+            kind=kind.kind,
+            name=found.object.name,
+            condition=found.condition,
+            reason=found.reason,
+            text=found.message,
+            to_do=found.to_do,
+        )
+        for kind, manifest in manifests
+        for found in problems_of(kind.kind, manifest, now)
+    ]
 
 
 def _inventory(name: str, before: Manifest | None, after: Manifest | None) -> list[Event]:

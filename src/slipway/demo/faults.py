@@ -10,7 +10,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_DEPLOYMENT, MACHINE_INVENTORY_POOL
+from slipway.api.cluster.kinds import (
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    CLUSTER,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_INVENTORY_POOL,
+)
 from slipway.api.machinery.errors import UsageError
 from slipway.demo import events, manifests
 from slipway.demo.events import Event
@@ -18,6 +26,7 @@ from slipway.demo.options import CLUSTER as NAME
 from slipway.demo.options import PLANE, WORKERS, WORKERS_POOL
 from slipway.fleet.baremetal.rollouts.guards import SKIP_ANNOTATION
 from slipway.fleet.overview import stages
+from slipway.fleet.overview.problems import LASTING, to_do
 from slipway.fleet.overview.stages import condition, host_of, machine_of, stage
 from slipway.kube.errors import ApiError
 
@@ -184,6 +193,27 @@ class HostDead(Fault):
         await host.power_on()
 
 
+class VipLost(Fault):
+    text = "keepalived fails on the control planes, and nobody holds the virtual address"
+
+    async def occur(self, story: Story) -> None:
+        await _booting(story)
+        _keepalived(story, fails=True)
+        story.record.tell(Event(events.FAULT, text=f"{story.vip} is on no host: the API server of the cluster does not answer"))
+        kind, told, reason = BAREMETAL_CLUSTER, names.VIP_READY_CONDITION, names.VIP_API_NOT_REACHABLE_REASON
+        found = await _told(story, told, reason, kind)
+        # It ends by itself where the address comes back, so the timeline does not show it.
+        story.note(f"{kind.kind} {NAME}: {told}: {reason}: {condition(found, told).get('message')} → {to_do(kind.kind, told, reason)}")
+        story.note("keepalived runs again, and one of the hosts takes the address. Hosts that wait to join do so by themselves.")
+        _keepalived(story, fails=False)
+
+
+def _keepalived(story: Story, *, fails: bool) -> None:
+    for host in story.plane_hosts():
+        host.machine.faults.keepalived_fails = fails
+        host.machine.changed()
+
+
 class ManagerKilled(Fault):
     text = "the manager is killed in the middle of the rollout"
 
@@ -220,6 +250,7 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     "pool-exhausted": PoolExhausted,
     "registry-missing": RegistryMissing,
     "registry-unreachable": RegistryUnreachable,
+    "vip-lost": VipLost,
 }
 
 
@@ -236,14 +267,16 @@ def made(options: Options) -> Fault | None:
     return found
 
 
-async def _told(story: Story, condition_type: str, reason: str) -> Manifest:
-    """Wait until a BaremetalMachine says so; it."""
+async def _told(story: Story, condition_type: str, reason: str, kind: Kind = BAREMETAL_MACHINE) -> Manifest:
+    """Wait until a BaremetalMachine, or another object, says so; it.  What the whole cluster then waits for is explained."""
 
     def saying() -> list[Manifest]:
-        return [each for each in story.scene.all(BAREMETAL_MACHINE) if condition(each, condition_type).get("reason") == reason]
+        return [each for each in story.scene.all(kind) if condition(each, condition_type).get("reason") == reason]
 
     await story.until(lambda: bool(saying()))
-    return saying()[0]
+    found = saying()[0]
+    await story.explain(lasting=reason in LASTING)
+    return found
 
 
 async def _booting(story: Story) -> Life:

@@ -100,7 +100,7 @@ def _checks(checks: Sequence[Check]) -> str:
 
 def _troubles(told: Sequence[Event]) -> str:
     """What went wrong, and what mended it."""
-    wanted = (events.FAULT, events.REFUSED, events.PROBLEM, events.NOTE)
+    wanted = (events.FAULT, events.REFUSED, events.PROBLEM, events.NOTE, events.EXPLAINED)
     found = [event for event in told if event.event in wanted or (event.event == events.CONDITION and event.lasting)]
     first = next((position for position, event in enumerate(found) if event.event != events.NOTE), None)
     if first is None:

@@ -69,7 +69,16 @@ async def demonstrate(options: Options, record: Record, report: Path, dashboard:
                     record.tell(Event(events.DASHBOARD, text=story.plane.dashboard_url()))
                 if options.keep:
                     record.tell(Event(events.KEPT, command=f"export KUBECONFIG={story.kubeconfig}"))
-                ok = await story.run()
+                try:
+                    ok = await story.run()
+                except OSError:
+                    # Nobody reads what is shown: nothing is left behind.
+                    raise
+                except Exception as error:
+                    # An error of the program; what led to it is in the report.
+                    record.tell(Event(events.PROBLEM, text=f"{type(error).__name__}: {error}"))
+                    _write(report, page(options, record.events))
+                    raise
                 _write(report, page(options, record.events))
                 if options.keep:
                     await _interrupted()

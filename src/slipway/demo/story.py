@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME
@@ -24,9 +24,9 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.machinery.errors import OperatorError
 from slipway.demo import events, manifests, verification
-from slipway.demo.events import Event
+from slipway.demo.events import Check, Event
 from slipway.demo.options import CLUSTER, NAMESPACE, PLANE, WORKERS
-from slipway.demo.scene import Scene, StalledError
+from slipway.demo.scene import WATCHED, Scene, StalledError
 from slipway.fleet import registry
 from slipway.fleet.baremetal.options import DEFAULT_JOIN_DEADLINE, BaremetalOptions
 from slipway.fleet.baremetal.rollouts import preflight
@@ -35,6 +35,9 @@ from slipway.fleet.clustercache import connection_from, secret_name
 from slipway.fleet.inventory.options import SECRET as REGISTRATION_SECRET
 from slipway.fleet.manifests import NAMESPACE as HOME
 from slipway.fleet.overview import stages
+from slipway.fleet.overview.explanation import explain
+from slipway.fleet.overview.objects import KINDS, gather
+from slipway.fleet.overview.problems import Ref
 from slipway.fleet.overview.stages import condition
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ApiError
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
 # Nothing in a run is without an event for so long on a busy machine, and for so long in the time of the hosts.
 _PATIENCE, _HOST_PATIENCE = 60.0, 1800.0
 _AT_REST = 10.0
+# How often, and after how many seconds, an explanation is asked for that is to name what lasts.
+_LOOKS, _LOOK = 20, 0.5
 # A manager that looks again more often than this has no time for anything else.
 _LEAST_PACE = 0.02
 _CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
@@ -125,8 +130,10 @@ class Story:
                 await self._upgrade()
             return await self._verify(frozenset(before) if self.options.upgrade else frozenset())
         except StalledError:
-            self._tell_why()
-            return await self._verify(frozenset())
+            await self._tell_why(f"Nothing has happened for {self._patience:.0f} s")
+        except OperatorError as error:
+            await self._tell_why(error.message)
+        return await self._verify(frozenset())
 
     # The steps.
 
@@ -199,14 +206,17 @@ class Story:
     async def _verify(self, before: frozenset[str]) -> bool:
         options = self.options
         expected = verification.Expected(options.final, options.control_planes, options.workers, before)
-        # What is not at rest is told below, as a check that does not hold.
-        with suppress(StalledError):
+        # What is not at rest is told below, as a check that does not hold; so is a manager that has ended.
+        with suppress(StalledError, OperatorError):
             await self.scene.until(
                 lambda: all(verification.at_rest(pool) for pool in self.scene.all(MACHINE_INVENTORY_POOL)),
                 lambda: self.record.quiet,
                 _AT_REST,
             )
-        found = verification.checks(await self._found(), expected)
+        try:
+            found = verification.checks(await self._found(), expected)
+        except OperatorError as error:
+            found = [Check("the management cluster answers", ok=False, seen=error.message)]
         ok = all(check.ok for check in found)
         self.record.tell(Event(events.VERIFIED, ok=ok, checks=tuple(found)))
         return ok
@@ -214,6 +224,9 @@ class Story:
     def worker_hosts(self) -> list[Life]:
         first = self.options.control_planes + self.options.surge
         return self.hosts[first : self.options.needed]
+
+    def plane_hosts(self) -> list[Life]:
+        return self.hosts[: self.options.control_planes + self.options.surge]
 
     def spare_hosts(self) -> list[Life]:
         return self.hosts[self.options.needed :]
@@ -351,12 +364,38 @@ class Story:
             await asyncio.sleep(0.05)
         raise OperatorError("the manager has not made the certificate of its registration")
 
-    def _tell_why(self) -> None:
-        """Nothing goes on: everything that is not well, with what to do."""
-        kinds = (MACHINE_INVENTORY_POOL, BAREMETAL_MACHINE)
-        found = events.waits((kind, manifest) for kind in kinds for manifest in self.scene.all(kind))
+    async def explain(self, *, lasting: bool = False) -> None:
+        """What `slipway fleet explain` says of the cluster: the whole chain, from its control plane or workers to a host's plan.
+
+        ``lasting``: something is known to last, and is waited for: of a Machine that has just been made there is more to say at first.
+        """
+        for _ in range(_LOOKS if lasting else 1):
+            objects = await gather(self.client, NAMESPACE)
+            if not objects.clusters:
+                return
+            told = explain(objects, Ref(KINDS["clusters"].kind, NAMESPACE, CLUSTER), datetime.now(UTC))
+            if told.lasting or not lasting:
+                break
+            await asyncio.sleep(_LOOK)
+        self.record.tell(
+            Event(
+                events.EXPLAINED,
+                kind=told.object.kind,
+                name=CLUSTER,
+                command=f"slipway fleet explain cluster/{CLUSTER} -n {NAMESPACE}",
+                text=" ".join(told.sentences),
+                to_do=" ".join(told.to_do),
+            )
+        )
+
+    async def _tell_why(self, problem: str) -> None:
+        """It does not go on: everything that is not well, with what to do."""
+        found = events.waits((kind, manifest) for kind in WATCHED for manifest in self.scene.all(kind))
         why = "; ".join(f"{each.kind} {each.name}: {each.condition}/{each.reason}: {each.text} → {each.to_do}" for each in found)
-        self.record.tell(Event(events.PROBLEM, text=f"Nothing has happened for {self._patience:.0f} s. {why}"))
+        self.record.tell(Event(events.PROBLEM, text=". ".join(filter(None, (problem.rstrip("."), why)))))
+        # Where the API server does not answer, the problem says so.
+        with suppress(OperatorError):
+            await self.explain()
 
 
 def _is_ready(manifest: Manifest) -> bool:

@@ -14,10 +14,10 @@ import msgspec
 from slipway.api.machinery.yaml.write import dump
 from slipway.fleet import registry
 from slipway.fleet.inventory import options as hosts
-from slipway.fleet.manifests import INVENTORY, NAME, Installation, manifests
+from slipway.fleet.manifests import DASHBOARD, DASHBOARD_PORT, DASHBOARD_SERVICE, INVENTORY, NAME, Installation, manifests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.registry import Declarations
@@ -37,6 +37,7 @@ def files() -> dict[str, str]:
     made = {
         "namespaces.yaml": _namespaces(declared),
         "manager.yaml": _manager(),
+        "dashboard.yaml": _dashboard(),
         "webhooks.yaml": "".join(_configuration(kind, parts) for kind in _CONFIGURATIONS),
     }
     for name, each in parts.items():
@@ -97,40 +98,64 @@ def _roles(name: str, made: Iterable[Manifest], declared: Declarations) -> list[
     return out
 
 
-def _manager() -> str:
-    """What there is once, whichever controllers are chosen: the account, its certificates, the Services and the Deployment."""
-    installation = Installation(
-        rules=(),
-        crds=(),
-        webhooks=(),
-        controllers=(INVENTORY,),
-        image=_IMAGE,
-        namespace=_NAMESPACE,
-        registration_flags=(_FLAGS,),
+def _everything() -> list[Manifest]:
+    """What there is once, whichever controllers are chosen."""
+    return manifests(
+        Installation(
+            rules=(),
+            crds=(),
+            webhooks=(),
+            controllers=(INVENTORY,),
+            image=_IMAGE,
+            namespace=_NAMESPACE,
+            registration_flags=(_FLAGS,),
+            dashboard=True,
+        )
     )
+
+
+def _manager() -> str:
+    """The account, its certificates, the Services and the Deployment."""
     wanted = ("ServiceAccount", "Role", "RoleBinding", "Service")
-    made = manifests(installation)
+    made = [each for each in _everything() if not _is_of_dashboard(each)]
     services = [each for each in made if each["kind"] in wanted and each["metadata"]["name"] != hosts.SERVICE]
     (registration,) = [each for each in made if each["metadata"]["name"] == hosts.SERVICE]
     (deployment,) = [each for each in made if each["kind"] == "Deployment"]
-    return _documents(services) + _where([INVENTORY], _registration(registration)) + _deployment(deployment)
+    return _documents(services) + _where([INVENTORY], _reachable(registration, "registration")) + _deployment(deployment)
 
 
-def _registration(service: Manifest) -> str:
-    """Hosts are outside of the cluster: how its Service is reached from there, values say."""
+def _dashboard() -> str:
+    """The web page's permissions and its Service, where values want it."""
+    made = [each for each in _everything() if _is_of_dashboard(each)]
+    (service,) = [each for each in made if each["kind"] == "Service"]
+    return _if_dashboard(_documents(each for each in made if each is not service) + _reachable(service, "dashboard"))
+
+
+def _is_of_dashboard(manifest: Manifest) -> bool:
+    return manifest["metadata"]["name"] in (f"{DASHBOARD}-{_NAMESPACE}", DASHBOARD_SERVICE)
+
+
+def _if_dashboard(text: str) -> str:
+    return f"{{{{- if .Values.dashboard.enabled }}}}\n{text}{{{{- end }}}}\n"
+
+
+def _reachable(service: Manifest, values: str) -> str:
+    """Hosts and people are outside of the cluster: how a Service is reached from there, values say."""
     text = _documents([service])
-    annotations = "  {{- with .Values.registration.service.annotations }}\n  annotations:\n{{ toYaml . | indent 4 }}\n  {{- end }}\n"
-    text = text.replace("metadata:\n", f"metadata:\n{annotations}", 1)
-    return text.rstrip("\n") + "\n  type: {{ .Values.registration.service.type }}\n"
+    annotations = "  annotations:\n{{ toYaml . | indent 4 }}\n  {{- end }}\n"
+    text = text.replace("metadata:\n", f"metadata:\n  {{{{- with .Values.{values}.service.annotations }}}}\n{annotations}", 1)
+    return text.rstrip("\n") + f"\n  type: {{{{ .Values.{values}.service.type }}}}\n"
 
 
 def _deployment(deployment: Manifest) -> str:
     """The Deployment with what values say; what serves hosts, only where hosts register."""
     text = _documents([deployment])
-    flag, port = f"{hosts.FLAG}=:{hosts.PORT}", "registration"
+    flag = f"{hosts.FLAG}=:{hosts.PORT}"
     text = text.replace(f"--controllers={INVENTORY}", f"--controllers={_CONTROLLERS}")
-    text = _wrapped(text, rf"( *)- {re.escape(flag)}\n")
-    text = _wrapped(text, rf"( *)- containerPort: [0-9]+\n *name: {port}\n *protocol: TCP\n")
+    text = _wrapped(text, rf"( *)- {re.escape(flag)}\n", _if_inventory)
+    text = _wrapped(text, _port("registration"), _if_inventory)
+    text = _wrapped(text, rf"( *)- --dashboard-bind-address=:{DASHBOARD_PORT}\n", _if_dashboard)
+    text = _wrapped(text, _port("dashboard"), _if_dashboard)
     text = re.sub(rf"( *)- {_FLAGS}\n", lambda found: _FLAG_LINES.replace("\n", f"\n{found[1]}").rstrip(" "), text)
     text = text.replace("replicas: 1\n", "replicas: {{ .Values.replicas }}\n")
     text = text.replace(f"image: {_IMAGE}\n", 'image: {{ include "slipway.image" . | quote }}\n{pull}'.replace("{pull}", _PULL))
@@ -145,8 +170,16 @@ _FLAG_LINES = """{{- range include "slipway.flags" . | fromYamlArray }}
 """
 
 
-def _wrapped(text: str, pattern: str) -> str:
-    return re.sub(pattern, lambda found: _where([INVENTORY], found[0]), text)
+def _port(name: str) -> str:
+    return rf"( *)- containerPort: [0-9]+\n *name: {name}\n *protocol: TCP\n"
+
+
+def _if_inventory(text: str) -> str:
+    return _where([INVENTORY], text)
+
+
+def _wrapped(text: str, pattern: str, condition: Callable[[str], str]) -> str:
+    return re.sub(pattern, lambda found: condition(found[0]), text)
 
 
 def _configuration(kind: str, parts: dict[str, list[Manifest]]) -> str:

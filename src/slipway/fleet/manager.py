@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.fleet.inventory.registration.server import RegistrationServer
+    from slipway.fleet.metrics.following import FleetMetrics
     from slipway.fleet.settings import Settings
     from slipway.kube.connection import Connection
+    from slipway.runtime.manager import Lease
 
 log = logging.getLogger(__name__)
 
@@ -71,20 +73,39 @@ def build(connection: Connection, settings: Settings) -> Manager:
         ),
     )
     inventory = settings.inventory.at(home)
-    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal)
+    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal, settings.machines)
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
-        where = lease._replace(namespace=settings.own_namespace or lease.namespace)
-        manager.add(reconciler, concurrency=settings.concurrency, lease=where)
+        manager.add(reconciler, concurrency=settings.concurrency, lease=_placed(lease, settings))
+    metrics = fleet_metrics(manager, settings)
     if settings.webhook_port:
         manager.add_webhooks(webhook_server(manager, settings, options, home))
     if registry.INVENTORY in settings.controllers and parse_address(inventory.bind_address, hosts.FLAG) is not None:
-        manager.add_webhooks(registration_server(manager, connection, inventory, home))
+        called = metrics.called if metrics is not None else None
+        manager.add_webhooks(registration_server(manager, connection, inventory, home, called))
     return manager
 
 
 def home_of(settings: Settings) -> str:
     """The manager's own namespace, where its certificates are."""
     return settings.own_namespace or incluster.namespace() or manifests.NAMESPACE
+
+
+def _placed(lease: Lease, settings: Settings) -> Lease:
+    return lease._replace(namespace=settings.own_namespace or lease.namespace)
+
+
+def fleet_metrics(manager: Manager, settings: Settings) -> FleetMetrics | None:
+    """What Prometheus is told of hosts and rollouts, by the one of several managers that leads the controllers of hosts."""
+    from slipway.fleet.metrics.following import FleetMetrics
+
+    leases = dict(registry.leases())
+    chosen = [name for name in (registry.BAREMETAL, registry.INVENTORY) if name in settings.controllers]
+    if not chosen:
+        return None
+    elector = manager.electors.get(_placed(leases[chosen[0]], settings))
+    metrics = FleetMetrics(manager.cache, manager.metrics.registry, leads=elector.leads if elector is not None else lambda: True)
+    manager.at_start(metrics.follow)
+    return metrics
 
 
 def webhook_server(manager: Manager, settings: Settings, options: registry.FleetOptions, home: str) -> WebhookServer:
@@ -106,21 +127,29 @@ def webhook_server(manager: Manager, settings: Settings, options: registry.Fleet
     return server
 
 
-def registration_server(manager: Manager, connection: Connection, options: InventoryOptions, home: str) -> RegistrationServer:
-    """Where hosts register, with a certificate of the manager's own, whose authority hosts are given."""
+def registration_server(
+    manager: Manager, connection: Connection, options: InventoryOptions, home: str, heard: Callable[[str], None] | None = None
+) -> RegistrationServer:
+    """Where hosts register, with a certificate of the manager's own, or a given one, whose authority hosts are given."""
+    from slipway.fleet.inventory.registration.certificate import Given, Own
     from slipway.fleet.inventory.registration.configuration import ApiServer
     from slipway.fleet.inventory.registration.server import RegistrationServer
 
+    own = ApiServer(connection.server, connection.ca)
     service = f"{hosts.SERVICE}.{home}.svc"
+    called = urlsplit(options.url).hostname or service
+    if options.cert_dir:
+        given = Given(Path(options.cert_dir), called)
+        return RegistrationServer(manager.client, manager.cache, given, options, own=own, called=heard, look=_LOOK_AT_FOLDER)
     store = CertificateStore(
         manager.client,
         home,
         hosts.SECRET,
         (),
-        names=sorted({service, f"{service}.cluster.local", urlsplit(options.url).hostname or service}),
+        names=sorted({service, f"{service}.cluster.local", called}),
         authority_validity=hosts.AUTHORITY_VALIDITY,
     )
-    return RegistrationServer(manager.client, manager.cache, store, options, own=ApiServer(connection.server, connection.ca))
+    return RegistrationServer(manager.client, manager.cache, Own(store), options, own=own, called=heard)
 
 
 def _hear_signals(stop: asyncio.Event) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from slipway.fleet.bootstrap.options import BootstrapOptions
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.inventory.options import InventoryOptions
+    from slipway.fleet.machines.options import MachinesOptions
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 INVENTORY = "inventory"
+BAREMETAL = "baremetal"
 
 
 class FleetOptions(NamedTuple):
@@ -31,6 +33,7 @@ class FleetOptions(NamedTuple):
     bootstrap: BootstrapOptions
     inventory: InventoryOptions
     baremetal: BaremetalOptions
+    machines: MachinesOptions
 
 
 class View(NamedTuple):
@@ -101,7 +104,7 @@ def _build_machines(manager: Manager, options: FleetOptions, workload: WorkloadC
     from slipway.fleet.addons import controllers as addons
     from slipway.fleet.machines import controllers
 
-    return [*controllers.controllers(manager, workload), *addons.controllers(manager, workload)]
+    return [*controllers.controllers(manager, options.machines, workload), *addons.controllers(manager, workload)]
 
 
 def _declare_control_plane(view: View) -> Declared:
@@ -189,7 +192,7 @@ _CONTROLLERS = {
             visits=False,
         ),
         _Controllers(
-            "baremetal",
+            BAREMETAL,
             "infrastructure-baremetal",
             ("slipway-system", "slipway-baremetal"),
             _declare_baremetal,

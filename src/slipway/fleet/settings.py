@@ -8,6 +8,7 @@ import msgspec
 
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.inventory.options import InventoryOptions
+from slipway.fleet.machines.options import MachinesOptions
 
 if TYPE_CHECKING:
     from slipway.fleet.bootstrap.options import BootstrapOptions
@@ -30,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     bootstrap: BootstrapOptions
     inventory: InventoryOptions = InventoryOptions()
     baremetal: BaremetalOptions = BaremetalOptions()
+    machines: MachinesOptions = MachinesOptions()
     pace: float = 1.0
     """How long a second of waiting takes: less where hosts are simulated."""
     log_format: str

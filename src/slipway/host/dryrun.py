@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from slipway.host.cri.client import ContainerRuntime
-    from slipway.host.interface import CommandResult, Host
+    from slipway.host.interface import CommandResult, Host, Space
 
 
 class DryRunHost:
@@ -93,6 +93,9 @@ class DryRunHost:
 
     def unmount(self, path: str, flags: int = 0) -> None:
         raise AssertionError(f"a dry run must not unmount {path}")
+
+    def space(self, path: str) -> Space:
+        return self._host.space(path)
 
     def which(self, program: str) -> str | None:
         return self._host.which(program)

@@ -24,6 +24,18 @@ class CommandResult(msgspec.Struct, frozen=True):
     stderr: str
 
 
+class Space(msgspec.Struct, frozen=True):
+    """The room on the file system under a path, as far as it is there for programs: bytes and inodes."""
+
+    device: int
+    """Tells file systems apart."""
+    total: int
+    free: int
+    inodes: int
+    """0 where the file system has no fixed number of them."""
+    inodes_free: int
+
+
 class Host(Protocol):
     """A machine, as far as phases need to know.  Paths are absolute and seen from the machine's own root."""
 
@@ -85,6 +97,9 @@ class Host(Protocol):
 
     def unmount(self, path: str, flags: int = 0) -> None:
         """umount2(2); OSError where that fails."""
+
+    def space(self, path: str) -> Space:
+        """The room under a path; OSError where there is no such path."""
 
     def which(self, program: str) -> str | None: ...
 

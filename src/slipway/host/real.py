@@ -10,7 +10,7 @@ import os
 from _thread import get_ident
 from typing import TYPE_CHECKING
 
-from slipway.host.interface import CommandResult
+from slipway.host.interface import CommandResult, Space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -145,6 +145,18 @@ class RealHost:
         if libc.umount2(os.fsencode(self.location(path)), flags) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), path)
+
+    def space(self, path: str) -> Space:
+        found = os.statvfs(self.location(path))
+        # What is kept for root is neither free nor to be used up.
+        usable = found.f_blocks - found.f_bfree + found.f_bavail
+        return Space(
+            device=os.stat(self.location(path)).st_dev,
+            total=usable * found.f_frsize,
+            free=found.f_bavail * found.f_frsize,
+            inodes=found.f_files,
+            inodes_free=found.f_favail,
+        )
 
     def which(self, program: str) -> str | None:
         import shutil

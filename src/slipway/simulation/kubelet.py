@@ -309,7 +309,8 @@ class Kubelet:
                 machine.end_container(container.id)
             await self._end_pod(metadata["name"], metadata["namespace"])
             return
-        if not running:
+        # It may have been stopped since this look began, and starts nothing then.
+        if not running and SERVICE in machine.active:
             for container in pod["spec"]["containers"]:
                 machine.run_container(key, container["name"], metadata["uid"])
         if (pod.get("status") or {}).get("phase") != "Running":

@@ -28,7 +28,7 @@ class Keepalived(NamedTuple):
 
 def configured(machine: Machine) -> Keepalived | None:
     """What keepalived reads at its start; None where it does not run."""
-    if machine.running("keepalived") is None or not machine.tree.exists(CONFIGURATION):
+    if machine.faults.keepalived_fails or machine.running("keepalived") is None or not machine.tree.exists(CONFIGURATION):
         return None
     text = machine.tree.file(CONFIGURATION).content.decode()
     vip, peers, priority = _VIP.search(text), _PEERS.search(text), _PRIORITY.search(text)
@@ -57,6 +57,9 @@ class Segment:
 
     def settle(self, machines: list[Machine]) -> None:
         """Let those who fail let go, and one that may take over do so."""
+        for machine in machines:
+            if machine.faults.keepalived_fails:
+                machine.addresses[machine.hardware.interface] = [machine.hardware.address]
         running = {machine.hardware.name: known for machine in machines if machine.powered and (known := configured(machine)) is not None}
         by_name = {machine.hardware.name: machine for machine in machines}
         for vip in {known.vip for known in running.values()}:

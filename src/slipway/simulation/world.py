@@ -83,7 +83,9 @@ class World:
         machine = SimulatedMachine(known or hardware(name, number), image, self.registry, seed=self._seed + number, pace=self.pace)
         machine.surroundings = self
         machine.hostname = name
-        machine.tpm = self._tpms.take()
+        if known is None:
+            # One that is known has registered before, and has its credentials.
+            machine.tpm = self._tpms.take()
         host = self.hosts[name] = Life(machine, self.cluster_of, with_agent=with_agent)
         machine.changed = lambda: self._changed(host)
         return host

@@ -127,6 +127,14 @@ def test_a_cluster_that_is_ready_passes(run: Run, server: Path) -> None:
     assert any("Distribution Version" in line and " unknown " in line for line in lines)
 
 
+def test_the_registrys_secret_is_the_one_that_is_named(run: Run, server: Path) -> None:
+    where = ("--kubeconfig", str(server), "--registry-secret", "of-another-name")
+    outcome = run("fleet", "preflight", "c", "-n", SPACE, "--to", "v1.35.4", "-o", "json", *where)
+    assert outcome.code == 1
+    failed = [each for each in json.loads(outcome.out)["checks"] if each["status"] == "failed"]
+    assert ["registry of hosts" in each["check"] for each in failed] == [True]
+
+
 def test_what_fails_is_the_exit_code_and_a_sentence(run: Run, server: Path) -> None:
     outcome = run("fleet", "preflight", "c", "-n", SPACE, "--to", "v1.36.3", "-o", "json", "--kubeconfig", str(server))
     assert outcome.code == 1

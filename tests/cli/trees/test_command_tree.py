@@ -32,6 +32,7 @@ _OWN_COMMANDS = {
     "man": "man pages from the flag table",
     "config schema": "JSON Schema for editors",
     "demo": "the main job on simulated hosts",
+    "doctor": "what is wrong with a node, and what would mend it",
     "lab": "real hosts on one machine, with all that is under it",
     "manager": "the controllers of Cluster API, with all that is under it",
 }

@@ -29,7 +29,8 @@ def test_those_that_an_update_leaves_as_they_were_are_not_looked_at() -> None:
     assert conditions.errors(configuration("wrong too"), stored)
 
 
-def test_one_that_is_stored_and_does_not_compile_has_no_value() -> None:
+@pytest.mark.asyncio
+async def test_one_that_is_stored_and_does_not_compile_has_no_value() -> None:
     rights = conditions.Rights(Authorizer(Store()), ADMIN)
     with pytest.raises(conditions.ConditionsError, match=r"^compilation error: must evaluate to bool but got string$"):
-        conditions.Conditions([{"name": "c", "expression": "'x'"}]).hold(REQUEST, rights)
+        await conditions.Conditions([{"name": "c", "expression": "'x'"}]).hold(REQUEST, rights)

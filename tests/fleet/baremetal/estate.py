@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import msgspec
 from fleet.world import kubeconfig, lean_crd, preserving_crd
 from support.waiting import eventually
 
@@ -271,6 +272,17 @@ class Estate:
         await self._outcome(
             host, lambda checksum: {"applied-checksum": checksum, "plan-state": "succeeded", "applied-output": _packed(output)}
         )
+
+    async def says(self, host: str, *, clean: bool) -> None:
+        """Its agent has looked, since it applied the plan, whether the host is clean; the inventory's controller tells of it."""
+
+        def facts(checksum: str) -> Manifest:
+            return {"clean": clean, "plan": checksum}
+
+        await self._outcome(host, lambda checksum: {plans.HOST_FACTS: msgspec.json.encode(facts(checksum))})
+        checksum = plans.checksum(b64decode((await self.client.get(SECRET, host, NS))["data"]["plan"]))
+        status = {"plan": {"checksum": checksum, "type": await self.plan_type(host)}, "hostFacts": facts(checksum)}
+        await self.patch(MACHINE_INVENTORY, host, {"status": status}, subresource="status")
 
     async def begins(self, host: str) -> None:
         await self._outcome(host, lambda _: {"plan-state": "in-progress"})

@@ -296,6 +296,12 @@ async def plans_fail(metal: Estate) -> None:
     await metal.reconcile("m")
     assert (await metal.annotations("rack-1"))["allocation-state"] == "Preparing"
     await metal.applies("rack-1")
+    await metal.says("rack-1", clean=False)
+    await metal.reconcile("m")
+    _, why, message = await metal.condition("m", "HostCleaned")
+    assert (why, "says that its kubelet would start again" in message) == ("CleanFailed", True)
+    assert (await metal.annotations("rack-1"))["allocation-state"] == "Unavailable"
+    await metal.says("rack-1", clean=True)
     await metal.reconcile("m")
     assert await metal.find(BAREMETAL_MACHINE, "m") is None
     assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
@@ -415,6 +421,7 @@ async def a_virtual_address_is_set_up(metal: Estate) -> None:
     ("MembersValid", "MemberUnsupported"),
     ("MembersValid", "MemberOrphaned"),
     ("MembersValid", "SelectorInvalid"),
+    ("MembersValid", "MemberNotClean"),
     ("Ready", "PoolReady"),
     ("Ready", "PoolEmpty"),
     ("Ready", "MembersInvalid"),
@@ -460,6 +467,17 @@ async def pools_are_checked(metal: Estate) -> None:
     assert await metal.plan_type("rack-1") == "clean"
     await metal.applies("rack-1")
     await members("rack-1")
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+
+    await metal.says("rack-1", clean=False)
+    assert await members("rack-1") == "MemberNotClean"
+    _, _, message = await metal.condition("pool", "MembersValid", MACHINE_INVENTORY_POOL)
+    name, _, value = message.partition("kubectl annotate --overwrite machineinventory rack-1 ")[2].partition("=")
+    await metal.patch(MACHINE_INVENTORY, "rack-1", {"metadata": {"annotations": {name: value}}})
+    await members("rack-1")
+    await metal.applies("rack-1")
+    await metal.says("rack-1", clean=True)
+    assert await members("rack-1") == "MembersValid"
     assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
 
 

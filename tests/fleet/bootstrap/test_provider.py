@@ -16,6 +16,7 @@ from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.bootstrap.reconciler import RULES
 from slipway.fleet.inventory.options import InventoryOptions
+from slipway.fleet.machines.options import MachinesOptions
 from slipway.kube.aio import PatchType
 from slipway.kube.connection import Connection
 from slipway.runtime.manager import Manager, ManagerOptions
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.asyncio]
 @asynccontextmanager
 async def running(world: World, connection: Connection | None = None) -> AsyncIterator[Manager]:
     manager = Manager(connection or world.connection, ManagerOptions(namespace=world.namespace))
-    options = registry.FleetOptions(BootstrapOptions(), InventoryOptions(), BaremetalOptions())
+    options = registry.FleetOptions(BootstrapOptions(), InventoryOptions(), BaremetalOptions(), MachinesOptions())
     for reconciler, _ in registry.controllers(("bootstrap",), manager, options):
         manager.add(reconciler)
     stop = asyncio.Event()

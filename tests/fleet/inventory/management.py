@@ -34,6 +34,7 @@ from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.connection import Connection
+from slipway.runtime.metrics import Metrics
 
 SPACE = "hosts"
 Manifest = dict[str, Any]
@@ -44,7 +45,7 @@ SMBIOS = {
 CONTENT: dict[Frame, Any] = {Frame.SMBIOS: SMBIOS}
 
 
-def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: str = "home") -> Settings:
+def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: str = "home", cert_dir: str = "") -> Settings:
     return Settings(
         controllers=controllers,
         namespace="",
@@ -58,7 +59,7 @@ def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: 
         webhook_cert_dir="",
         sync_period=600,
         bootstrap=BootstrapOptions(),
-        inventory=InventoryOptions(bind_address=f"127.0.0.1:{port}", url=f"https://127.0.0.1:{port}"),
+        inventory=InventoryOptions(bind_address=f"127.0.0.1:{port}", url=f"https://127.0.0.1:{port}", cert_dir=cert_dir),
         log_format="text",
         verbosity=0,
     )
@@ -83,6 +84,8 @@ class Management:
     def __init__(self, server: Server, client: AsyncClient) -> None:
         self.server, self.client = server, client
         self.port = free_port()
+        self.metrics = Metrics()
+        """Of the manager that was started last."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Management:
@@ -102,9 +105,10 @@ class Management:
         conditions = (found.get("status") or {}).get("conditions") or []
         return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
-    async def start(self, connection: Connection | None = None) -> RegistrationServer:
+    async def start(self, connection: Connection | None = None, *, cert_dir: str = "") -> RegistrationServer:
         """Run a manager; the registration's server of it."""
-        manager = build(connection or self.server.connection(), settings(self.port))
+        manager = build(connection or self.server.connection(), settings(self.port, cert_dir=cert_dir))
+        self.metrics = manager.metrics
         stop = asyncio.Event()
         task = asyncio.create_task(manager.run(stop))
 

@@ -111,6 +111,27 @@ async def test_a_replayed_registration_is_refused(management: Management, tpm: S
 
 
 @pytest.mark.asyncio
+async def test_calls_of_hosts_are_counted_by_how_they_end(management: Management, tpm: SoftwareTPM) -> None:
+    serving = await management.start()
+    url = await _url(management)
+    host = Host(url, serving, tpm)
+    await host.register()
+    await host.register(update=True)
+    with pytest.raises(RefusedError):
+        await host.register(answer=bytes(32))
+    await _get(url, serving, Upgrade="websocket", Connection="Upgrade", Authorization="Bearer TPM!!!")
+
+    def counted() -> dict[str, float | None]:
+        """A host may have its answer before the call is counted."""
+        value = management.metrics.registry.get_sample_value
+        return {result: value("slipway_host_registrations_total", {"result": result}) for result in ("new", "known", "refused")}
+
+    await eventually(lambda: counted() == {"new": 1, "known": 1, "refused": 2}, "all calls are counted")
+    ready = management.metrics.registry.get_sample_value("slipway_registrations", {"namespace": SPACE, "ready": "true"})
+    assert ready == 1
+
+
+@pytest.mark.asyncio
 async def test_the_attestation_key_of_another_tpm_is_refused(management: Management, tpm: SoftwareTPM, other_tpm: SoftwareTPM) -> None:
     serving = await management.start()
     url = await _url(management)

@@ -63,7 +63,14 @@ async def _managed(stage: Stage) -> AsyncIterator[None]:
         watch=lambda watch: manager.watch(ClusterReconciler.name, watch),
         enqueue=cluster,
     )
-    checks = MachineHealthCheckReconciler(manager.client, manager.cache, workload=workload, events=manager.events, enqueue=check)
+    checks = MachineHealthCheckReconciler(
+        manager.client,
+        manager.cache,
+        workload=workload,
+        events=manager.events,
+        watch=lambda watch: manager.watch(MachineHealthCheckReconciler.name, watch),
+        enqueue=check,
+    )
     # A test does not wait for seconds to pass.
     clusters.interval, checks.interval = 0.0, 0.0
     manager.add(clusters)

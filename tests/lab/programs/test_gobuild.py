@@ -48,6 +48,11 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
     return fake
 
 
+def test_the_module_of_prometheus_has_versions_of_its_own() -> None:
+    assert gobuild.prometheus_module_version("v3.15.0") == "v0.315.0"
+    assert gobuild.prometheus_module_version("v3.5.1") == "v0.305.1"
+
+
 def test_helm_knows_its_version_and_the_kubernetes_version_that_it_renders_for() -> None:
     flags = gobuild.helm_flags("require (\n\tk8s.io/client-go v0.37.0\n)\n", "v3.22.0").split()
     assert "helm.sh/helm/v3/internal/version.version=v3.22.0" in flags

@@ -106,11 +106,14 @@ def test_programs_of_other_projects_are_wanted_in_the_version_that_kubeadm_uses(
     assert progress.warnings == []
 
 
-def test_helm_is_obtained_by_who_asks_for_it_in_a_version_of_its_own(tmp_path: Path, progress: RecordedProgress) -> None:
-    fake_program.install(tmp_path / "folder", "helm", "v3.22.0")
-    found = obtain.obtain(VERSION, ["helm"], folder=tmp_path / "folder", progress=progress, sites={})
-    assert found["helm"].version == "v3.22.0"
-    assert "helm" not in obtain.ALL
+@pytest.mark.parametrize(("tool", "version"), [("helm", "v3.22.0"), ("promtool", "v3.15.0")])
+def test_a_tool_is_obtained_by_who_asks_for_it_in_a_version_of_its_own(
+    tmp_path: Path, progress: RecordedProgress, tool: str, version: str
+) -> None:
+    fake_program.install(tmp_path / "folder", tool, version)
+    found = obtain.obtain(VERSION, [tool], folder=tmp_path / "folder", progress=progress, sites={})
+    assert found[tool].version == version
+    assert tool not in obtain.ALL
 
 
 @pytest.mark.parametrize(

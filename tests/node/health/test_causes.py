@@ -47,6 +47,12 @@ def failure(*log: str, message: str = "") -> Failure:
             2,
         ),
         (
+            "kube-scheduler",
+            'E1116 19:38:50.123456       1 server.go:319] "Leaderelection lost"',
+            "it lost its lease because the API server did not answer in time",
+            None,
+        ),
+        (
             "kube-apiserver",
             "F1116 00:12:19.670760 15299 instance.go:233] Error creating leases: error creating storage factory: context deadline exceeded",
             "etcd does not answer it in time",

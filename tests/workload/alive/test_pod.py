@@ -23,7 +23,10 @@ def test_files_are_where_the_pod_and_the_kubelet_look_for_them() -> None:
 def test_the_pod_can_do_what_vrrp_needs_and_nothing_more() -> None:
     pod = alive.manifest()
     keepalived, side_car = pod["spec"]["containers"]
-    assert keepalived["securityContext"]["capabilities"] == {"add": ["NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID"], "drop": ["ALL"]}
+    assert keepalived["securityContext"]["capabilities"] == {
+        "add": ["NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID", "SYS_NICE"],
+        "drop": ["ALL"],
+    }
     assert side_car["securityContext"]["capabilities"] == {"add": ["NET_ADMIN"], "drop": ["ALL"]}
     assert pod["spec"]["hostNetwork"]
     assert pod["spec"]["shareProcessNamespace"]

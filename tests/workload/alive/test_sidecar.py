@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import subprocess
@@ -11,14 +12,15 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from support.waiting import eventually
+from support.waiting import eventually, eventually_blocking
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.client import Client
 from slipway.kube.connection import Connection
 from slipway.workload import alive
-from slipway.workload.alive import keepalived, pod, sidecar
+from slipway.workload.alive import keepalived, pod, pulse, sidecar
+from slipway.workload.alive.pulse import Beat
 from slipway.workload.alive.sidecar import Files, SideCar
 
 VALUES = alive.host_values(vip="192.0.2.100", interface="eth0", address="192.0.2.11", peers=["192.0.2.12"], vrid=51)
@@ -34,7 +36,8 @@ async def server() -> AsyncIterator[Connection]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    made = Files(tmp_path / "alive.json", tmp_path / "keepalived.conf", tmp_path / "yield", tmp_path / "pid", tmp_path / "admin.conf")
+    names = ("alive.json", "keepalived.conf", "yield", "pid", "vrrp.pid", "admin.conf")
+    made = Files(*(tmp_path / name for name in names))
     made.configuration.write_text(keepalived.rendered(VALUES))
     return made
 
@@ -59,6 +62,7 @@ class Host:
     def __init__(self, name: str, files: Files, server: Connection | None, fault: str = "") -> None:
         self.has: list[str] = []
         self.removed: list[tuple[str, str, int]] = []
+        self.now = 0.0
         connect = None if server is None else (lambda: Client(server))
         self.side_car = SideCar(
             name,
@@ -68,7 +72,13 @@ class Host:
             remove_address=lambda *what: self.removed.append(what),
             connect=connect,
             fault_of=lambda path: fault,
+            clock=lambda: self.now,
         )
+
+    def guard(self, *, after: float) -> None:
+        """Another look, so many seconds after the last one."""
+        self.now += after
+        self.side_car.guard()
 
 
 async def blocking(function: Callable[[], object]) -> None:
@@ -178,13 +188,76 @@ def test_an_address_that_a_killed_keepalived_left_is_taken_away(files: Files, pr
     host = Host("host-1", files, None)
     host.has = ["192.0.2.11", "192.0.2.100"]
     for _ in range(3):
-        host.side_car.guard()
+        host.guard(after=0.5)
     assert host.removed == []
     process.kill()
     process.wait()
-    host.side_car.guard()
+    host.guard(after=0.5)
+    host.guard(after=0.5)
     assert host.removed == []
-    host.side_car.guard()
+    host.guard(after=0.5)
+    assert host.removed == [("eth0", "192.0.2.100", 32)]
+
+
+@pytest.fixture
+def vrrp(tmp_path: Path, files: Files, process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """keepalived's child, which wakes again and again; its name is that of its program."""
+    (tmp_path / "child").mkdir()
+    program = shutil.copy("/bin/sh", tmp_path / "child" / "keepalived")
+    started = subprocess.Popen([program, "-c", "while :; do sleep 0.01; done"])
+    files.vrrp_id.write_text(f"{started.pid}\n")
+    yield started
+    started.kill()
+    started.wait()
+
+
+def woken(files: Files, since: Beat) -> Beat:
+    found: Beat = eventually_blocking(lambda: (now := pulse.beat(files.vrrp_id)) != since and now, "keepalived's child wakes", pause=0.005)
+    return found
+
+
+def test_a_holder_that_works_is_left_alone(files: Files, vrrp: subprocess.Popen[bytes]) -> None:
+    host, beat = Host("host-1", files, None), Beat()
+    host.has = ["192.0.2.100"]
+    for _ in range(10):
+        beat = woken(files, beat)
+        host.guard(after=0.5)
+    assert (host.removed, vrrp.poll()) == ([], None)
+
+
+def test_a_holder_that_was_stopped_loses_the_address_and_is_ended(
+    files: Files, process: subprocess.Popen[bytes], vrrp: subprocess.Popen[bytes]
+) -> None:
+    host = Host("host-1", files, None)
+    host.has = ["192.0.2.100"]
+    woken(files, Beat())
+    vrrp.send_signal(signal.SIGSTOP)
+    os.waitpid(vrrp.pid, os.WUNTRACED)
+    for _ in range(4):
+        host.guard(after=0.5)
+    assert host.removed == []
+    host.guard(after=0.5)
+    assert host.removed == [("eth0", "192.0.2.100", 32)]
+    assert (vrrp.wait(), process.wait()) == (-signal.SIGKILL, -signal.SIGKILL)
+
+
+def test_a_backup_that_hangs_has_more_time(files: Files, process: subprocess.Popen[bytes], vrrp: subprocess.Popen[bytes]) -> None:
+    host = Host("host-1", files, None)
+    vrrp.send_signal(signal.SIGSTOP)
+    os.waitpid(vrrp.pid, os.WUNTRACED)
+    host.guard(after=0.5)
+    host.guard(after=14.5)
+    assert process.poll() is None
+    host.guard(after=0.5)
+    assert (vrrp.wait(), process.wait(), host.removed) == (-signal.SIGKILL, -signal.SIGKILL, [])
+
+
+def test_a_keepalived_without_its_child_is_not_one_that_works(files: Files, process: subprocess.Popen[bytes]) -> None:
+    host = Host("host-1", files, None)
+    host.has = ["192.0.2.100"]
+    for _ in range(4):
+        host.guard(after=0.5)
+    assert process.wait() == -signal.SIGKILL
     assert host.removed == [("eth0", "192.0.2.100", 32)]
 
 
@@ -192,7 +265,7 @@ def test_the_process_of_another_program_gets_no_signal(tmp_path: Path) -> None:
     other = subprocess.Popen([shutil.which("sleep") or "/bin/sleep", "60"])
     try:
         (tmp_path / "pid").write_text(str(other.pid))
-        assert sidecar.keepalived_process(tmp_path / "pid") is None
+        assert pulse.process(tmp_path / "pid") is None
     finally:
         other.kill()
         other.wait()
@@ -202,7 +275,7 @@ def test_the_process_of_another_program_gets_no_signal(tmp_path: Path) -> None:
 def test_a_file_that_names_no_process_is_none(content: str | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "pid").write_text(content)
-    assert sidecar.keepalived_process(tmp_path / "pid") is None
+    assert pulse.process(tmp_path / "pid") is None
 
 
 @pytest.mark.asyncio

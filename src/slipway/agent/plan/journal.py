@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from slipway.agent import paths
+from slipway.api.machinery.errors import OperatorError
 
 if TYPE_CHECKING:
     from slipway.agent.machine import Machine
+    from slipway.host.interface import Host
 
 State = Literal["none", "running", "succeeded", "failed", "canceled"]
 
@@ -48,6 +50,20 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     running: Running | None = None
 
 
+class UnreadableError(OperatorError):
+    """The file is there, and is no journal."""
+
+
+def read(host: Host) -> Journal:
+    """The journal as it is; an empty one where there is none."""
+    try:
+        return msgspec.json.decode(host.read(paths.JOURNAL), type=Journal)
+    except FileNotFoundError:
+        return Journal()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"{paths.JOURNAL} cannot be read ({error})") from None
+
+
 class JournalFile:
     """The journal's file.  One that cannot be read is put aside and told of: the Secret then says what was applied."""
 
@@ -56,16 +72,11 @@ class JournalFile:
         self.problem = ""
 
     def load(self) -> Journal:
-        host = self._machine.host
         try:
-            content = host.read(paths.JOURNAL)
-        except FileNotFoundError:
-            return Journal()
-        try:
-            return msgspec.json.decode(content, type=Journal)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            host.rename(paths.JOURNAL, f"{paths.JOURNAL}.unreadable")
-            self.problem = f"{paths.JOURNAL} cannot be read ({error}) and was put aside as {paths.JOURNAL}.unreadable"
+            return read(self._machine.host)
+        except UnreadableError as error:
+            self._machine.host.rename(paths.JOURNAL, f"{paths.JOURNAL}.unreadable")
+            self.problem = f"{error.message} and was put aside as {paths.JOURNAL}.unreadable"
             return Journal()
 
     def save(self, journal: Journal) -> None:

@@ -134,6 +134,8 @@ class HostFacts(Type):
     """The image that it runs."""
     clean: bool | None = None
     """Whether nothing of a cluster is left running on it."""
+    plan: str = ""
+    """The checksum of the plan that was applied when the host looked; empty where none was."""
     observed_at: Time = ""
     """When the host looked."""
 

@@ -46,7 +46,7 @@ class Flag:
 _FORMATS = ("text", "json", "yaml", "kyaml")
 _FAULTS = (
     "api-down", "catalog-miss", "host-dead", "join-failed", "manager-killed", "max-surge", "plan-failed", "pool-exhausted",
-    "registry-missing", "registry-unreachable",
+    "registry-missing", "registry-unreachable", "vip-lost",
 )  # fmt: skip
 _KUBECONFIG = "/etc/kubernetes/admin.conf"
 
@@ -228,6 +228,16 @@ _ALL = (
         "Life of the bootstrap tokens with which nodes join, renewed while one is awaited",
         default="2h0m0s",
     ),
+    Flag(
+        "additional-sync-machine-annotations",
+        "strings",
+        "Regular expressions, comma-separated, of annotations of Machines that their Nodes get beside those that they always get",
+    ),
+    Flag(
+        "additional-sync-machine-labels",
+        "strings",
+        "Regular expressions, comma-separated, of labels of Machines that their Nodes get beside those that they always get",
+    ),
     Flag("catalog-namespace", "string", "Namespace of the image catalog; default: that of each BaremetalMachine"),
     Flag("concurrency", "int", "How many objects of a kind are worked on at once", default="10"),
     Flag(
@@ -286,7 +296,19 @@ _ALL = (
         "Address at which hosts register, as [HOST]:PORT; 0 for none",
         default=":8443",
     ),
+    Flag(
+        "registration-cert-dir",
+        "string",
+        "Folder with tls.crt, tls.key and ca.crt for the registration of hosts; default: certificates of the manager's own",
+        completes="dir",
+    ),
     Flag("registration-url", "string", "Where hosts call to register, as https://HOST[:PORT]; default: the manager's Service"),
+    Flag(
+        "registry-secret",
+        "string",
+        "Secret beside the image catalog whose key address is the registry of clusters that name none",
+        default="platform-registry",
+    ),
     Flag("sync-period", "duration", "How often every object is looked at again, changed or not", default="10m0s"),
     Flag("watch-filter", "string", "Work only on objects with this value of the label cluster.x-k8s.io/watch-filter"),
     Flag(
@@ -337,11 +359,18 @@ _ALL = (
         completes=("text", "json"),
     ),
     Flag("pool", "string", "Only hosts of this MachineInventoryPool"),
+    Flag("report:rehearse", "string", "File for the report, which any browser shows", completes="file"),
     Flag("report:timeline", "string", "File for the picture, which any browser shows", completes="file"),
     Flag("selector", "string", "Only hosts whose MachineInventory has these labels, as kubectl has it: rack=3,tier!=db", short="l"),
     Flag("since", "duration", "How far back; default: to the beginning of what happened last", default="0s"),
     Flag("state", "string", "Only hosts in this state or stage, such as Unavailable or booting", completes=_HOST_STATES),
     Flag("to", "string", "Kubernetes version to upgrade to, such as v1.35.4"),
+    Flag(
+        "workload-kubeconfig",
+        "string",
+        "Kubeconfig of the cluster itself, for its Pods and their budgets; default: that of its Secret, where it may be read",
+        completes="file",
+    ),
     Flag("webhook-url", "string", "Where the API server calls the webhooks of a manager outside of the cluster, as https://HOST:PORT"),
 )
 

@@ -53,7 +53,7 @@ def status(call: Invocation) -> None:
     form = call.text("output")
     if form not in ("text", "json"):
         raise UsageError(f'invalid output format "{form}": use text or json')
-    found = known.gather(_machine(call))
+    found = known.gather(call.host)
     if form == "json":
         import json
 

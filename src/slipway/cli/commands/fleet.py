@@ -38,17 +38,18 @@ def _rows(call: Invocation, cluster: str, to: str) -> list[Row]:
     import asyncio
 
     from slipway.cli.commands.manager import connection
+    from slipway.cli.commands.managerflags import registry_secret
     from slipway.fleet import registry
     from slipway.fleet.baremetal.rollouts.preflight import rows
     from slipway.fleet.baremetal.rollouts.survey import survey
     from slipway.kube.aio import AsyncClient
 
     target = connection(call)
-    leases = registry.leases()
+    leases, secret = registry.leases(), registry_secret(call)
 
     async def work() -> list[Row]:
         async with AsyncClient(target) as client:
-            found = await survey(client, call.text("namespace"), cluster, leases, call.text("catalog-namespace"))
+            found = await survey(client, call.text("namespace"), cluster, leases, call.text("catalog-namespace"), secret)
             return rows(found, to)
 
     return asyncio.run(work())

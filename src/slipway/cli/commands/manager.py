@@ -72,8 +72,8 @@ def connection(call: Invocation) -> Connection:
     from slipway.kube.connection import from_kubeconfig
 
     host, environment = call.host, call.host.environment
-    given = call.text("kubeconfig")
-    if not given and incluster.available(environment):
+    given, context = call.text("kubeconfig"), call.text("context") if "context" in call.flags else ""
+    if not given and not context and incluster.available(environment):
         return incluster.connection(environment)
     paths = [given] if given else [path for path in kubeconfig.standard_files(environment) if host.exists(path)]
     if not paths:
@@ -84,7 +84,6 @@ def connection(call: Invocation) -> Connection:
             documents[path] = kubeconfig.load(host.read(path), path)
         except OSError as error:
             raise OperatorError(f"cannot read the kubeconfig {path}: {error.strerror or error}") from None
-    context = call.text("context") if "context" in call.flags else ""
     return from_kubeconfig(kubeconfig.merged(documents), host.read, source=":".join(paths), context=context)
 
 

@@ -11,6 +11,7 @@ from slipway.cli.argv.values import quote
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
+from slipway.fleet.machines.options import MachinesOptions
 from slipway.fleet.settings import Settings
 from slipway.workload.alive import DEFAULT_IMAGE
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from slipway.cli.argv.parser import Invocation
     from slipway.dashboard.options import DashboardOptions
 
-# A label of DNS, which a namespace is, and a label's value.
+# A label of DNS, which a namespace is, the name of an object, and a label's value.
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_OBJECT = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
@@ -42,6 +44,7 @@ def settings(call: Invocation) -> Settings:
         bootstrap=_bootstrap(call),
         inventory=_inventory(call),
         baremetal=_baremetal(call),
+        machines=_machines(call),
         log_format=one_of(call, "log-format"),
         verbosity=call.verbosity,
     )
@@ -61,12 +64,31 @@ def _inventory(call: Invocation) -> InventoryOptions:
         bind_address=address(call, "registration-bind-address"),
         url=https_url(call, "registration-url"),
         api_server=https_url(call, "registration-api-server"),
+        cert_dir=call.text("registration-cert-dir"),
     )
+
+
+def _machines(call: Invocation) -> MachinesOptions:
+    return MachinesOptions(
+        node_labels=_expressions(call, "additional-sync-machine-labels"),
+        node_annotations=_expressions(call, "additional-sync-machine-annotations"),
+    )
+
+
+def _expressions(call: Invocation, name: str) -> tuple[re.Pattern[str], ...]:
+    found = []
+    for text in call.texts(name):
+        try:
+            found.append(re.compile(text))
+        except re.error as error:
+            raise UsageError(f"{quote(text)} for --{name} is not a regular expression: {error}") from None
+    return tuple(found)
 
 
 def _baremetal(call: Invocation) -> BaremetalOptions:
     return BaremetalOptions(
         catalog_namespace=_matching(call, "catalog-namespace", _NAMESPACE, "the name of a namespace"),
+        registry_secret=registry_secret(call),
         join_deadline=timedelta(seconds=call.duration("join-deadline").seconds),
         host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
         alive_image=call.text("alive-image") or DEFAULT_IMAGE,
@@ -83,6 +105,13 @@ def dashboard(call: Invocation) -> DashboardOptions | None:
             return None
         where = DEFAULT_ADDRESS
     return DashboardOptions(bind_address=where, cert_dir=call.text("dashboard-cert-dir"))
+
+
+def registry_secret(call: Invocation) -> str:
+    name = _matching(call, "registry-secret", _OBJECT, "the name of a Secret")
+    if not name:
+        raise UsageError('"" for --registry-secret is not the name of a Secret')
+    return name
 
 
 def https_url(call: Invocation, name: str) -> str:

@@ -33,13 +33,35 @@ FLEET = Command(
             "preflight",
             "Check the prerequisites of an upgrade on bare metal",
             run="commands.fleet:preflight",
-            flags=("catalog-namespace:fleet", "kubeconfig:manager", "namespace:fleet", "output:fleet", "to"),
+            flags=("catalog-namespace:fleet", "kubeconfig:manager", "namespace:fleet", "output:fleet", "registry-secret", "to"),
             argument="CLUSTER",
             max_arguments=1,
             required=("to",),
             long="Prints a table with a row for each prerequisite: ok, failed, warning, or unknown where it cannot be checked from here. "
             "The exit code is not 0 where one has failed.",
             example="{program} fleet preflight workload-1 --namespace cpaas-system --to v1.34.5",
+        ),
+        Command(
+            "rehearse",
+            "Try an upgrade on simulated hosts: the order, the time, the capacity that is left, and what would stop it",
+            run="commands.rehearse:run",
+            argument="CLUSTER",
+            max_arguments=1,
+            required=("to",),
+            flags=(
+                "catalog-namespace:fleet",
+                "context",
+                "kubeconfig:manager",
+                "namespace:fleet",
+                "output:fleet",
+                "report:rehearse",
+                "to",
+                "workload-kubeconfig",
+            ),
+            long="Reads only: the objects are loaded into an API server in this process, with simulated hosts in place of the machines, "
+            "and the real controllers go through the whole upgrade there. What happens is told on standard error meanwhile. The exit code "
+            "is 0 only where the upgrade would end well.",
+            example="{program} fleet rehearse workload-1 --namespace cpaas-system --to v1.35.4 --report rehearsal.html",
         ),
         Command(
             "status",

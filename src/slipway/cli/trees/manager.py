@@ -5,11 +5,11 @@ from __future__ import annotations
 from slipway.cli.argv.command import Command
 
 _RUN = (
-    "alive-image", "bootstrap-token-ttl", "catalog-namespace", "concurrency", "controllers", "dashboard", "dashboard-bind-address",
-    "dashboard-cert-dir", "health-addr", "host-deadline",
+    "additional-sync-machine-annotations", "additional-sync-machine-labels", "alive-image", "bootstrap-token-ttl", "catalog-namespace",
+    "concurrency", "controllers", "dashboard", "dashboard-bind-address", "dashboard-cert-dir", "health-addr", "host-deadline",
     "join-deadline", "join-version", "kubeadm-version-file", "kubeconfig:manager", "leader-elect", "leader-elect-namespace", "log-format",
-    "metrics-bind-address", "namespace", "registration-api-server", "registration-bind-address", "registration-url", "sync-period",
-    "watch-filter", "webhook-cert-dir", "webhook-port",
+    "metrics-bind-address", "namespace", "registration-api-server", "registration-bind-address", "registration-cert-dir",
+    "registration-url", "registry-secret", "sync-period", "watch-filter", "webhook-cert-dir", "webhook-port",
 )  # fmt: skip
 _INSTALL = ("controllers", "dashboard", "image:manager", "namespace:install", "registration-api-server", "registration-url", "webhook-url")
 

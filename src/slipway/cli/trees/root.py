@@ -129,6 +129,17 @@ _CONFIG = Command(
     ),
 )  # fmt: skip
 
+_DOCTOR = Command(
+    "doctor",
+    "Say what is wrong with this node and why, with the commands that would mend it",
+    run="commands.doctor:run",
+    flags=("output:list",),
+    long="Looks at the kubelet, the container runtime, static Pods, etcd, certificates, addresses, ports, the way to the API server, swap, "
+    "the clock, disks, cgroups, a shared address and the agent of a bare-metal host; changes nothing, and takes 10 seconds at most.\n"
+    "The exit code is 0 where there is neither an error nor a warning. Without root it says what it could not look at.",
+    example="{program} doctor\n{program} doctor -o json",
+)
+
 _INIT = Command(
     "init",
     "Make this machine the first control plane of a new cluster",
@@ -297,6 +308,7 @@ def build(program: str) -> Command:
             ),
             _CONFIG,
             DEMO,
+            _DOCTOR,
             Command("help", "Show the help of a command", run="docs.help:run", argument="[command]", max_arguments=None, bare=True),
             _INIT,
             _JOIN,

@@ -17,6 +17,19 @@ export const STAGES = /** @type {Record<string, string>} */ ({
   unavailable: "unavailable",
 });
 
+/** What several of a stage are called. */
+export const SEVERAL = /** @type {Record<string, string>} */ ({
+  ...STAGES,
+  pending: "wait for a host",
+  provisioning: "are made",
+  reprovisioning: "get their image",
+  booting: "boot",
+  node: "Nodes",
+  draining: "are drained",
+  deleting: "are deleted",
+  cleaning: "are cleaned",
+});
+
 /** How far the server's clock is ahead of ours, in milliseconds. */
 let ahead = 0;
 

@@ -11,6 +11,8 @@ export class Store {
   constructor() {
     /** @type {Map<string, Row>} */
     this.rows = new Map();
+    /** Where rows go while everything comes anew. @type {Map<string, Row> | null} */
+    this.incoming = null;
     /** @type {Record<string, string>} */
     this.missing = {};
     this.user = "";
@@ -35,14 +37,17 @@ export class Store {
       this.version = data.version;
       this.missing = data.missing;
     } else if (name === "whole") {
-      this.rows.clear();
-      this.complete = false;
+      // What is shown stays until all of what takes its place is here; at first there is nothing to keep.
+      this.incoming = this.complete ? new Map() : this.rows;
+      this.incoming.clear();
       this.expected = data;
     } else if (name === "rows") {
-      for (const row of data) this.rows.set(row.key, row);
+      for (const row of data) (this.incoming ?? this.rows).set(row.key, row);
     } else if (name === "gone") {
       for (const key of data) this.rows.delete(key);
     } else if (name === "seen") {
+      if (this.incoming) this.rows = this.incoming;
+      this.incoming = null;
       this.complete = true;
     }
     this.revision += 1;

@@ -25,9 +25,9 @@ export async function follow(path, to, signal) {
       await once(path, last, signal, (event, id) => {
         failures = 0;
         if (id) last = id;
-        if (event.name === "hello") to.state("live", "");
         if (event.name === "refused") throw new Refused(event.data.status, event.data.error);
         to.event(event);
+        if (event.name === "hello") to.state("live", "");
       });
       if (Date.now() - began < 1000) failures += 1;
       to.state("lost", "the server has ended the connection");

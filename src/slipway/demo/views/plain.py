@@ -66,6 +66,8 @@ def _said(event: Event) -> str:
         return f"{'! ' if event.lasting else '. '}{event.kind} {event.name}: {event.condition}: {event.reason}: {event.text}" + (
             f" → {event.to_do}" if event.lasting else ""
         )
+    if event.event == events.EXPLAINED:
+        return f"$ {event.command}\n{event.text}" + (f" → {event.to_do}" if event.to_do else "")
     if event.event == events.VERIFIED:
         return "── verified: every check holds" if event.ok else "── verified: not every check holds"
     return {events.FAULT: "# ", events.REFUSED: "✗ ", events.NOTE: "# ", events.PROBLEM: "! "}.get(event.event, "") + event.text

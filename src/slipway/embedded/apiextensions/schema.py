@@ -73,7 +73,9 @@ class StructuralSchema:
             errors += islice(structural.repeated(manifest, self.schema), MOST)
         return errors
 
-    def rule_errors(self, manifest: Manifest, old: Manifest | None, errors: list[FieldError], warnings: list[str]) -> list[FieldError]:
+    async def rule_errors(
+        self, manifest: Manifest, old: Manifest | None, errors: list[FieldError], warnings: list[str]
+    ) -> list[FieldError]:
         """What the rules in CEL say; they are not asked about an object of which ``errors`` say that its form is wrong.
 
         A rule that is broken by what the update leaves as it was is a warning.
@@ -82,7 +84,7 @@ class StructuralSchema:
             return []
         if any(error.reason in _BLOCKING for error in errors):
             return [FieldError.invalid(NO_FIELD, None, _UNCHECKED)]
-        found = self._rules.validate(manifest, old)
+        found = await self._rules.judge(manifest, old)
         warnings += found.warnings
         return found.errors[:MOST]
 

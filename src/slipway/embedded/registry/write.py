@@ -191,7 +191,7 @@ class Registry:
         wrong = metadata.validate(given, resource.plural, custom=resource.custom is not None) + strategy.errors(manifest, None)
         if resource.custom is not None:
             wrong += resource.custom.schema.validate(manifest)
-            wrong += resource.custom.schema.rule_errors(manifest, None, wrong, call.warnings)
+            wrong += await resource.custom.schema.rule_errors(manifest, None, wrong, call.warnings)
         if wrong:
             raise errors.invalid(resource.group, resource.kind, given.get("name") or "", wrong)
         check_escalation(self._authorizer, resource, call.user, manifest, None)
@@ -230,7 +230,7 @@ class Registry:
         metadata.tidy(given)
         wrong = _errors(resource, new, old, call.subresource)
         if resource.custom is not None:
-            wrong += resource.custom.schema.rule_errors(new, old, wrong, call.warnings)
+            wrong += await resource.custom.schema.rule_errors(new, old, wrong, call.warnings)
         if wrong:
             raise errors.invalid(resource.group, resource.kind, stored.name, wrong)
         check_escalation(self._authorizer, resource, call.user, new, old)

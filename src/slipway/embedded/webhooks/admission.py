@@ -128,7 +128,7 @@ class Admission:
     ) -> Manifest | None:
         """The webhook's answer; None where its conditions keep it out, or where it did not come and the webhook may be ignored."""
         review = _review(call, resource, operation, new, old)
-        if webhook.conditions and not _concerned(webhook, call, review["request"], Rights(self._authorizer, call.user)):
+        if webhook.conditions and not await _concerned(webhook, call, review["request"], Rights(self._authorizer, call.user)):
             return None
         name, written = webhook.name, webhook.written
         if call.dry_run and written.get("sideEffects") not in ("None", "NoneOnDryRun"):
@@ -189,9 +189,9 @@ class _Write:
         return converted
 
 
-def _concerned(webhook: _Webhook, call: Call, request: Manifest, rights: Rights) -> bool:
+async def _concerned(webhook: _Webhook, call: Call, request: Manifest, rights: Rights) -> bool:
     try:
-        return webhook.conditions.hold(request, rights)
+        return await webhook.conditions.hold(request, rights)
     except ConditionsError as error:
         if webhook.may_fail:
             return False

@@ -6,6 +6,8 @@ whatever the others say; where none is and one has no value, the webhook's failu
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.machinery import labels
@@ -13,6 +15,7 @@ from slipway.embedded.access import authentication
 from slipway.embedded.access.authorization import Attributes
 from slipway.embedded.apiextensions.cel import values
 from slipway.embedded.apiextensions.cel.library.authorization import Question, authorizer, resource_check
+from slipway.embedded.apiextensions.cel.patience import AT_ONCE, apart
 from slipway.embedded.apiextensions.cel.program import ExpressionError, Program, compiled
 from slipway.embedded.apiextensions.cel.rules import CALL_LIMIT, OUT_OF_BUDGET
 from slipway.embedded.apiextensions.cel.types import AUTHORIZER, BOOL, DYN, INT, RESOURCE_CHECK, STRING, TIMESTAMP, Type, list_of, map_of
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.access.authentication import User
     from slipway.embedded.access.authorization import Authorizer
+    from slipway.embedded.apiextensions.cel.library.authorization import Asker
 
 BUDGET = 2_500_000
 """What all conditions of a webhook may cost together on one write."""
@@ -99,6 +103,26 @@ class Rights(NamedTuple):
         )
 
 
+class _Distant(NamedTuple):
+    """Rights that a thread asks for: they are looked up where they are changed."""
+
+    rights: Rights
+    loop: asyncio.AbstractEventLoop
+
+    def ask(self, question: Question) -> tuple[bool, str]:
+        async def asked() -> tuple[bool, str]:
+            return self.rights.ask(question)
+
+        return asyncio.run_coroutine_threadsafe(asked(), self.loop).result()
+
+    def account(self, namespace: str, name: str) -> _Distant:
+        return self._replace(rights=self.rights.account(namespace, name))
+
+
+class _TooMuchError(Exception):
+    """The conditions cost more than may be spent at once."""
+
+
 class _Condition(NamedTuple):
     expression: str
     program: Program | None
@@ -129,8 +153,15 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def hold(self, request: Manifest, rights: Rights) -> bool:
+    async def hold(self, request: Manifest, rights: Rights) -> bool:
         """Whether a webhook wants to see the write that an AdmissionRequest tells of."""
+        try:
+            return self._hold(request, rights, AT_ONCE)
+        except _TooMuchError:
+            return await apart(partial(self._hold, request, _Distant(rights, asyncio.get_running_loop())))
+
+    def _hold(self, request: Manifest, rights: Asker, most: int = BUDGET) -> bool:
+        """``most`` is what may be spent; a _TooMuchError where it does not do, and is less than the budget."""
         variables = {name: values.of_json(request[name]) for name in ("object", "oldObject")}
         shown = {name: value for name, value in request.items() if name not in ("uid", "object", "oldObject") and value != ""}
         variables["request"] = values.of_json(shown)
@@ -146,9 +177,9 @@ class Conditions:
         outcomes, budget = [], BUDGET
         # All of them are evaluated, and cost, before the first is looked at.
         for condition in self._all:
-            outcome, cost = _evaluated(condition, variables)
-            if cost > budget:
-                raise ConditionsError(OUT_OF_BUDGET)
+            outcome, cost = _evaluated(condition, variables, min(CALL_LIMIT, most))
+            if BUDGET - budget + cost > most:
+                raise ConditionsError(OUT_OF_BUDGET) if most == BUDGET else _TooMuchError
             budget -= cost
             outcomes.append(outcome)
         if False in outcomes:
@@ -159,12 +190,12 @@ class Conditions:
         return True
 
 
-def _evaluated(condition: _Condition, variables: Manifest) -> tuple[bool | str, int]:
+def _evaluated(condition: _Condition, variables: Manifest, limit: int) -> tuple[bool | str, int]:
     """What a condition says, or why it says nothing; and what it cost."""
     program = condition.program
     if program is None:
         return f"compilation error: {condition.fault}", 0
-    run = program.start(variables, CALL_LIMIT)
+    run = program.start(variables, limit)
     try:
         outcome = program.step(run)
         run.charge(0)

@@ -11,13 +11,14 @@ from slipway.workload.alive import DEFAULT_IMAGE
 
 # From the plan applied to the Node: a boot of a big server with its firmware, and kubeadm.
 DEFAULT_JOIN_DEADLINE = timedelta(minutes=20)
+REGISTRY_SECRET = "platform-registry"
 _SHORTEST_DEADLINE = timedelta(seconds=1)
 
 
 class BaremetalOptions(msgspec.Struct, frozen=True, kw_only=True):
     catalog_namespace: str = ""
     """Where the image catalog and the platform registry's Secret are; empty: in the namespace of each BaremetalMachine."""
-    registry_secret: str = "platform-registry"
+    registry_secret: str = REGISTRY_SECRET
     """The Secret whose key ``address`` is the registry of Clusters that do not name one by their annotation."""
     join_deadline: timedelta = DEFAULT_JOIN_DEADLINE
     """How long a host may take from its plan applied to its Node before that is told as a fault."""

@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL
-from slipway.fleet.baremetal.hosts.pool import MEMBER_ORPHANED_REASON, MEMBER_UNSUPPORTED_REASON, SELECTOR_INVALID_REASON
+from slipway.fleet.baremetal.hosts.pool import (
+    MEMBER_NOT_CLEAN_REASON,
+    MEMBER_ORPHANED_REASON,
+    MEMBER_UNSUPPORTED_REASON,
+    SELECTOR_INVALID_REASON,
+)
 
 # Of BootstrapReady.
 BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
@@ -327,7 +332,7 @@ REASONS = (
         _CLEANED,
         "False",
         names.CLEAN_FAILED_REASON,
-        "The host could not be cleaned; the message is what it printed.",
+        "The host could not be cleaned, or says afterwards that it is not clean; the message is why.",
         "The finalizer holds, and the host is Unavailable.",
         "Mend the host and set the annotation slipway.io/retry-clean, or give it up with slipway.io/force-release.",
     ),
@@ -395,6 +400,15 @@ REASONS = (
         "The selector cannot be understood, and selects no host; those that are named can be used.",
         "",
         "Write it as kubectl's label selectors are: In and NotIn have values, Exists and DoesNotExist have none.",
+    ),
+    Reason(
+        _MIP,
+        _MEMBERS,
+        "False",
+        MEMBER_NOT_CLEAN_REASON,
+        "A host of nobody applied its clean plan and says that it is not clean: its kubelet would start again, or containers are left.",
+        "The host is not claimed until it says that it is clean.",
+        "Mend the host, or have it cleaned once more by the command in the message.",
     ),
     Reason(_MIP, "Ready", "True", POOL_READY, "The pool can be used."),
     Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host, and selects none.", "", "Name hosts, or label them."),
@@ -470,7 +484,8 @@ REASONS = (
         names.VIP_API_NOT_REACHABLE_REASON,
         "The workload cluster does not answer; its hosts go on with what they know.",
         "Goes on when it answers.",
-        "Look whether the endpoint is reachable from the manager.",
+        "Look whether the endpoint is reachable from the manager, which control plane has the virtual address (ip address), and at the "
+        "logs of the static Pod alive there (crictl logs).",
     ),
     Reason(_BMC, _GUARDED, "True", names.NO_OBJECTION_REASON, "Nothing that is known speaks against a rollout."),
     Reason(

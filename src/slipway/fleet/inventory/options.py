@@ -22,6 +22,8 @@ class InventoryOptions(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     api_server: str = ""
     """Without it, hosts are told what the manager itself uses."""
+    cert_dir: str = ""
+    """The folder of a given certificate for the registration; without it the manager has its own."""
     home: str = ""
     """The manager's own namespace, where the certificate of the registration is."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.fleet.machines.options import MachinesOptions
     from slipway.runtime.controller import Reconciler, Watch
     from slipway.runtime.manager import Manager
     from slipway.runtime.objects import Request
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 RULES = (*cluster.RULES, *machine.RULES, *machineset.RULES, *deployment.RULES, *healthcheck.RULES)
 
 
-def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler]:
+def controllers(manager: Manager, options: MachinesOptions, workload: WorkloadClusters) -> list[Reconciler]:
     client, cache, events = manager.client, manager.cache, manager.events
 
     def watch(name: str) -> Callable[[Watch], None]:
@@ -35,9 +36,11 @@ def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler
             client, cache, workload=workload, events=events, watch=watch(cluster.NAME), enqueue=enqueue(cluster.NAME)
         ),
         machine.MachineReconciler(
-            client, cache, workload=workload, events=events, watch=watch(machine.NAME), enqueue=enqueue(machine.NAME)
+            client, cache, workload=workload, events=events, watch=watch(machine.NAME), enqueue=enqueue(machine.NAME), options=options
         ),
         machineset.MachineSetReconciler(client, cache, workload=workload, events=events, watch=watch(machineset.NAME)),
         deployment.MachineDeploymentReconciler(client, cache, events=events, watch=watch(deployment.NAME)),
-        healthcheck.MachineHealthCheckReconciler(client, cache, workload=workload, events=events, enqueue=enqueue(healthcheck.NAME)),
+        healthcheck.MachineHealthCheckReconciler(
+            client, cache, workload=workload, events=events, watch=watch(healthcheck.NAME), enqueue=enqueue(healthcheck.NAME)
+        ),
     ]

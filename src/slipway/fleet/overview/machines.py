@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.api.cluster import names
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, KUBEADM_CONTROL_PLANE, MACHINE, MACHINE_DEPLOYMENT
 from slipway.fleet.contract.conditions import moment
 from slipway.fleet.overview.problems import Problem, problems_of, worst_first
-from slipway.fleet.overview.stages import FAILED, condition, host_of, joined, machine_stage
+from slipway.fleet.overview.stages import FAILED, MEMBER, condition, host_of, joined, machine_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,6 +104,23 @@ def reported_group(cluster: Manifest, machines: Sequence[MachineView]) -> GroupV
     )
 
 
+def loose_group(kind: str, name: str, machines: Sequence[MachineView]) -> GroupView:
+    """Machines whose group is not known here, or that are in none: counted one by one."""
+    well = sum(machine.stage == MEMBER and machine.problem is None for machine in machines)
+    versions = {machine.version for machine in machines}
+    return GroupView(
+        kind=kind or MACHINE.kind,
+        name=name or "(in no group)",
+        version=versions.pop() if len(versions) == 1 else "",
+        replicas=len(machines),
+        desired=len(machines),
+        ready=well,
+        available=well,
+        up_to_date=sum(machine.up_to_date for machine in machines),
+        machines=tuple(machines),
+    )
+
+
 def machine_view(machine: Manifest, infrastructure: Manifest | None, wanted: str, now: datetime) -> MachineView:
     """``wanted`` is the version of its group; empty where that is not known."""
     metadata, spec, status = machine["metadata"], machine.get("spec") or {}, machine.get("status") or {}
@@ -135,16 +152,14 @@ def machine_view(machine: Manifest, infrastructure: Manifest | None, wanted: str
 
 
 def group_of(machine: Manifest) -> tuple[str, str]:
-    """The kind and name of the group that a Machine is of, by its labels; empty where it is in none."""
+    """The kind and name of the group that a Machine is of, by its labels or its owner; empty where it is in none."""
     labels = machine["metadata"].get("labels") or {}
     owner: Manifest = next((each for each in machine["metadata"].get("ownerReferences") or () if each.get("controller")), {})
     if names.CONTROL_PLANE_LABEL in labels:
         return KUBEADM_CONTROL_PLANE.kind, str(labels.get(names.CONTROL_PLANE_NAME_LABEL) or owner.get("name") or "")
     if labels.get(names.DEPLOYMENT_NAME_LABEL):
         return MACHINE_DEPLOYMENT.kind, str(labels[names.DEPLOYMENT_NAME_LABEL])
-    if owner.get("kind") == MACHINE_SET.kind:
-        return MACHINE_SET.kind, str(owner.get("name") or "")
-    return "", ""
+    return str(owner.get("kind") or ""), str(owner.get("name") or "")
 
 
 def _rolling(owner: Manifest) -> tuple[datetime | None, datetime | None]:

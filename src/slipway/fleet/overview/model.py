@@ -19,14 +19,15 @@ from slipway.api.cluster.kinds import (
     CLUSTER,
     KUBEADM_CONTROL_PLANE,
     MACHINE_DEPLOYMENT,
+    MACHINE_INVENTORY_POOL,
     MACHINE_SET,
 )
 from slipway.api.elemental import cycles
 from slipway.fleet.overview.hosts import HostView, PlanView, PoolView, host_view, pool_view
-from slipway.fleet.overview.machines import GroupView, MachineView, group_of, group_view, machine_view, reported_group
+from slipway.fleet.overview.machines import GroupView, MachineView, group_of, group_view, loose_group, machine_view, reported_group
 from slipway.fleet.overview.problems import Problem, Ref, problems_of, worst_first
 from slipway.fleet.overview.rollout import RolloutView, replacements, rollout
-from slipway.fleet.overview.stages import condition
+from slipway.fleet.overview.stages import condition, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,6 +50,10 @@ __all__ = [
     "RolloutView",
     "overview",
 ]
+
+
+_Place = tuple[str, str]
+"""Namespace and name."""
 
 
 class ClusterView(msgspec.Struct, frozen=True, rename="camel"):
@@ -83,151 +88,139 @@ class Overview(msgspec.Struct, frozen=True, rename="camel"):
     """By kind: why there is nothing of it."""
 
 
-class _Machines:
-    """The Machines with what belongs to them, found by name."""
+class _Fleet:
+    """The objects by where they are, so that what belongs together is found."""
 
     def __init__(self, objects: Objects, now: datetime) -> None:
         self._now = now
-        self._infrastructure = {_place(each): each for each in objects.baremetal_machines}
-        self._by_group: dict[tuple[str, str, str], list[Manifest]] = defaultdict(list)
-        self.by_cluster: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
-        self.views: dict[tuple[str, str], MachineView] = {}
-        for machine in sorted(objects.machines, key=lambda each: str(each["metadata"].get("creationTimestamp") or "")):
-            namespace, cluster, group = _space(machine), str((machine.get("spec") or {}).get("clusterName") or ""), group_of(machine)
-            self._by_group[(namespace, *group)].append(machine)
-            self.by_cluster[namespace, cluster].add(group)
+        self._planes = {place(each): each for each in objects.control_planes}
+        self._bases = {place(each): each for each in objects.baremetal_clusters}
+        self._infrastructure = {place(each): each for each in objects.baremetal_machines}
+        self._secrets = {place(each): each for each in objects.plan_secrets}
+        self._deployments, self._sets = _by_cluster(objects.machine_deployments), _by_cluster(objects.machine_sets)
+        self._pools = _by_cluster(objects.pools)
+        self._past = _past(objects.inventories)
+        self._machines: dict[_Place, dict[tuple[str, str], list[Manifest]]] = {}
+        """By cluster, and by the kind and name of the group; the oldest first."""
+        for cluster, found in _by_cluster(objects.machines).items():
+            groups = self._machines[cluster] = defaultdict(list)
+            for machine in sorted(found, key=lambda each: str(each["metadata"].get("creationTimestamp") or "")):
+                groups[group_of(machine)].append(machine)
+        self._views: dict[_Place, MachineView] = {}
 
-    def of(self, namespace: str, kind: str, name: str, wanted: str) -> list[MachineView]:
-        """Those of a group, the oldest first."""
+    def cluster(self, cluster: Manifest) -> ClusterView:
+        at, spec, status = place(cluster), cluster.get("spec") or {}, cluster.get("status") or {}
+        control_plane, workers = self._control_plane(cluster), self._workers(cluster)
+        groups = [*([control_plane] if control_plane is not None else []), *workers]
+        endpoint = spec.get("controlPlaneEndpoint") or {}
+        deleting = bool(cluster["metadata"].get("deletionTimestamp"))
+        return ClusterView(
+            namespace=at[0],
+            name=at[1],
+            phase=str(status.get("phase") or ""),
+            endpoint=f"{endpoint['host']}:{endpoint.get('port') or ''}".rstrip(":") if endpoint.get("host") else "",
+            available={"True": True, "False": False}.get(str(condition(cluster, names.AVAILABLE_CONDITION).get("status"))),
+            control_plane=control_plane,
+            workers=tuple(workers),
+            rollout=None if deleting else rollout(groups, self._now, self._past.get(at)),
+            problems=tuple(worst_first(self._problems(cluster, groups))),
+            paused=bool(spec.get("paused")) or names.PAUSED_ANNOTATION in (cluster["metadata"].get("annotations") or {}),
+            deleting=deleting,
+            bare_metal=_is_ours(cluster),
+        )
+
+    def host(self, inventory: Manifest) -> HostView:
+        """To be asked when the clusters have been looked at, as their Machines are known then."""
+        at, annotations = place(inventory), inventory["metadata"].get("annotations") or {}
+        return host_view(inventory, self._secrets.get(at), self._views.get((at[0], str(annotations.get(OWNER_MACHINE_ANNOTATION) or ""))))
+
+    def _control_plane(self, cluster: Manifest) -> GroupView | None:
+        at, name = place(cluster), _plane_name(cluster)
+        plane = self._planes.get((at[0], name))
+        if plane is None:
+            return reported_group(cluster, self._members(at, KUBEADM_CONTROL_PLANE.kind, name))
+        version = str((plane.get("spec") or {}).get("version") or "")
+        return group_view(KUBEADM_CONTROL_PLANE.kind, plane, self._members(at, KUBEADM_CONTROL_PLANE.kind, name, version))
+
+    def _workers(self, cluster: Manifest) -> list[GroupView]:
+        """MachineDeployments, MachineSets that are nobody's, and then what Machines there are in none of them."""
+        at = place(cluster)
+        alone = [each for each in self._sets.get(at, ()) if not (each["metadata"].get("labels") or {}).get(names.DEPLOYMENT_NAME_LABEL)]
+        owners = [(MACHINE_DEPLOYMENT.kind, each) for each in self._deployments.get(at, ())] + [(MACHINE_SET.kind, each) for each in alone]
         found = []
-        for machine in self._by_group.get((namespace, kind, name), ()):
+        for kind, owner in owners:
+            template = ((owner.get("spec") or {}).get("template") or {}).get("spec") or {}
+            members = self._members(at, kind, place(owner)[1], str(template.get("version") or ""))
+            found.append(group_view(kind, owner, members))
+        shown = {(KUBEADM_CONTROL_PLANE.kind, _plane_name(cluster)), *((group.kind, group.name) for group in found)}
+        left = sorted(set(self._machines.get(at, ())) - shown)
+        return [*found, *(loose_group(kind, name, self._members(at, kind, name)) for kind, name in left)]
+
+    def _members(self, cluster: _Place, kind: str, name: str, wanted: str = "") -> list[MachineView]:
+        found = []
+        for machine in self._machines.get(cluster, {}).get((kind, name), ()):
             reference = (machine.get("spec") or {}).get("infrastructureRef") or {}
-            place = (namespace, str(reference.get("name") or ""))
-            infrastructure = self._infrastructure.get(place) if reference.get("kind") == BAREMETAL_MACHINE.kind else None
-            view = machine_view(machine, infrastructure, wanted, self._now)
-            self.views[namespace, view.name] = view
+            at = (cluster[0], str(reference.get("name") or ""))
+            infrastructure = self._infrastructure.get(at) if reference.get("kind") == BAREMETAL_MACHINE.kind else None
+            view = self._views[place(machine)] = machine_view(machine, infrastructure, wanted, self._now)
             found.append(view)
         return found
+
+    def _problems(self, cluster: Manifest, groups: Sequence[GroupView]) -> list[Problem]:
+        """Of the cluster, of all that belongs to it, and the worst one of each of its machines."""
+        at = place(cluster)
+        plane = self._planes.get((at[0], _plane_name(cluster)))
+        base = self._bases.get((at[0], str(_infrastructure_of(cluster).get("name") or ""))) if _is_ours(cluster) else None
+        parts = [(CLUSTER.kind, cluster)]
+        parts += [(KUBEADM_CONTROL_PLANE.kind, plane)] if plane is not None else []
+        parts += [(MACHINE_DEPLOYMENT.kind, each) for each in self._deployments.get(at, ())]
+        parts += [(MACHINE_SET.kind, each) for each in self._sets.get(at, ())]
+        found = [problem for kind, part in parts for problem in problems_of(kind, part, self._now)]
+        if base is not None:
+            # The Cluster repeats what its infrastructure says, in fewer words.
+            found = [each for each in found if each.condition != names.INFRASTRUCTURE_READY_CONDITION]
+            found += problems_of(BAREMETAL_CLUSTER.kind, base, self._now)
+        found += [problem for pool in self._pools.get(at, ()) for problem in problems_of(MACHINE_INVENTORY_POOL.kind, pool, self._now)]
+        return found + [machine.problem for group in groups for machine in group.machines if machine.problem is not None]
 
 
 def overview(objects: Objects, now: datetime) -> Overview:
     """Where everything stands, in the order of the names."""
-    machines = _Machines(objects, now)
-    deployments, sets = _by_cluster(objects.machine_deployments), _by_cluster(objects.machine_sets)
-    planes = {_place(each): each for each in objects.control_planes}
-    infrastructure = {_place(each): each for each in objects.baremetal_clusters}
-    past = _past(objects.inventories)
-    clusters = []
-    for each in sorted(objects.clusters, key=_place):
-        place = _place(each)
-        own = deployments.get(place, ()), sets.get(place, ())
-        clusters.append(_cluster(each, planes, infrastructure, *own, machines, past.get(place), now))
+    fleet = _Fleet(objects, now)
+    clusters = tuple(fleet.cluster(each) for each in sorted(objects.clusters, key=place))
+    pools = tuple(pool_view(each, now) for each in sorted(objects.pools, key=place))
+    hosts = tuple(fleet.host(each) for each in sorted(objects.inventories, key=place))
     known = {(view.namespace, view.name) for view in clusters}
-    secrets = {_place(each): each for each in objects.plan_secrets}
-    pools = tuple(pool_view(each, now) for each in sorted(objects.pools, key=_place))
-    hosts = tuple(_host(each, secrets, machines) for each in sorted(objects.inventories, key=_place))
     problems = [problem for pool in pools if (pool.namespace, pool.cluster) not in known for problem in pool.problems]
     problems += [host.problem for host in hosts if host.problem is not None and (host.namespace, host.cluster) not in known]
-    clusters = [_with_pools(view, pools) for view in clusters]
-    return Overview(tuple(clusters), pools, hosts, tuple(worst_first(problems)), dict(objects.missing))
+    return Overview(clusters, pools, hosts, tuple(worst_first(problems)), dict(objects.missing))
 
 
-def _cluster(
-    cluster: Manifest,
-    planes: dict[tuple[str, str], Manifest],
-    infrastructure: dict[tuple[str, str], Manifest],
-    deployments: Sequence[Manifest],
-    sets: Sequence[Manifest],
-    machines: _Machines,
-    past: float | None,
-    now: datetime,
-) -> ClusterView:
-    namespace, name = _place(cluster)
-    spec, status = cluster.get("spec") or {}, cluster.get("status") or {}
-    plane_name = str((spec.get("controlPlaneRef") or {}).get("name") or "")
-    plane = planes.get((namespace, plane_name))
-    found = problems_of(CLUSTER.kind, cluster, now)
-    control_plane: GroupView | None
-    if plane is not None:
-        members = machines.of(namespace, KUBEADM_CONTROL_PLANE.kind, plane_name, str((plane.get("spec") or {}).get("version") or ""))
-        control_plane = group_view(KUBEADM_CONTROL_PLANE.kind, plane, members)
-        found += problems_of(KUBEADM_CONTROL_PLANE.kind, plane, now)
-    else:
-        control_plane = reported_group(cluster, machines.of(namespace, KUBEADM_CONTROL_PLANE.kind, plane_name, ""))
-    workers = []
-    for each in sorted(deployments, key=_place):
-        template = ((each.get("spec") or {}).get("template") or {}).get("spec") or {}
-        members = machines.of(namespace, MACHINE_DEPLOYMENT.kind, _place(each)[1], str(template.get("version") or ""))
-        workers.append(group_view(MACHINE_DEPLOYMENT.kind, each, members))
-        found += problems_of(MACHINE_DEPLOYMENT.kind, each, now)
-    for each in sorted(sets, key=_place):
-        found += problems_of(MACHINE_SET.kind, each, now)
-        if not (each["metadata"].get("labels") or {}).get(names.DEPLOYMENT_NAME_LABEL):
-            template = ((each.get("spec") or {}).get("template") or {}).get("spec") or {}
-            members = machines.of(namespace, MACHINE_SET.kind, _place(each)[1], str(template.get("version") or ""))
-            workers.append(group_view(MACHINE_SET.kind, each, members))
-    base = infrastructure.get((namespace, str((spec.get("infrastructureRef") or {}).get("name") or "")))
-    bare_metal = (spec.get("infrastructureRef") or {}).get("kind") == BAREMETAL_CLUSTER.kind
-    if base is not None and bare_metal:
-        # The Cluster repeats what its infrastructure says, in fewer words.
-        found = [each for each in found if each.condition != names.INFRASTRUCTURE_READY_CONDITION]
-        found += problems_of(BAREMETAL_CLUSTER.kind, base, now)
-    groups = [*([control_plane] if control_plane is not None else []), *workers]
-    found += [machine.problem for group in groups for machine in group.machines if machine.problem is not None]
-    endpoint = spec.get("controlPlaneEndpoint") or {}
-    available = {"True": True, "False": False}.get(_status_of(cluster, names.AVAILABLE_CONDITION))
-    deleting = bool(cluster["metadata"].get("deletionTimestamp"))
-    return ClusterView(
-        namespace=namespace,
-        name=name,
-        phase=str(status.get("phase") or ""),
-        endpoint=f"{endpoint['host']}:{endpoint.get('port') or ''}".rstrip(":") if endpoint.get("host") else "",
-        available=available,
-        control_plane=control_plane,
-        workers=tuple(workers),
-        rollout=None if deleting else rollout(groups, now, past),
-        problems=tuple(worst_first(found)),
-        paused=bool(spec.get("paused")) or names.PAUSED_ANNOTATION in (cluster["metadata"].get("annotations") or {}),
-        deleting=deleting,
-        bare_metal=bare_metal,
-    )
-
-
-def _past(inventories: Sequence[Manifest]) -> dict[tuple[str, str], float]:
+def _past(inventories: Sequence[Manifest]) -> dict[_Place, float]:
     """What the replacement of a machine took in the past, in seconds, by cluster: the mean of what hosts remember."""
-    records: dict[tuple[str, str], list[Sequence[Cycle]]] = defaultdict(list)
+    records: dict[_Place, list[Sequence[Cycle]]] = defaultdict(list)
     for each in inventories:
         lives = cycles.read(each["metadata"].get("annotations") or {})
         if len(lives) > 1:
-            records[_space(each), lives[-1].cluster].append(lives)
-    return {place: mean(took) for place, found in records.items() if (took := replacements(found))}
+            records[place(each)[0], lives[-1].cluster].append(lives)
+    return {at: mean(took) for at, found in records.items() if (took := replacements(found))}
 
 
-def _host(inventory: Manifest, secrets: dict[tuple[str, str], Manifest], machines: _Machines) -> HostView:
-    namespace, _ = _place(inventory)
-    owner = str((inventory["metadata"].get("annotations") or {}).get(OWNER_MACHINE_ANNOTATION) or "")
-    return host_view(inventory, secrets.get(_place(inventory)), machines.views.get((namespace, owner)))
-
-
-def _with_pools(view: ClusterView, pools: Sequence[PoolView]) -> ClusterView:
-    own = [each for pool in pools if (pool.namespace, pool.cluster) == (view.namespace, view.name) for each in pool.problems]
-    return msgspec.structs.replace(view, problems=tuple(worst_first([*view.problems, *own]))) if own else view
-
-
-def _by_cluster(manifests: Iterable[Manifest]) -> dict[tuple[str, str], list[Manifest]]:
-    found: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
-    for each in manifests:
-        found[_space(each), str((each.get("spec") or {}).get("clusterName") or "")].append(each)
+def _by_cluster(manifests: Iterable[Manifest]) -> dict[_Place, list[Manifest]]:
+    """By the cluster that their spec names, in the order of their names."""
+    found: dict[_Place, list[Manifest]] = defaultdict(list)
+    for each in sorted(manifests, key=place):
+        found[place(each)[0], str((each.get("spec") or {}).get("clusterName") or "")].append(each)
     return found
 
 
-def _place(manifest: Manifest) -> tuple[str, str]:
-    return _space(manifest), str(manifest["metadata"]["name"])
+def _plane_name(cluster: Manifest) -> str:
+    return str(((cluster.get("spec") or {}).get("controlPlaneRef") or {}).get("name") or "")
 
 
-def _space(manifest: Manifest) -> str:
-    return str(manifest["metadata"].get("namespace") or "")
+def _infrastructure_of(cluster: Manifest) -> Manifest:
+    return (cluster.get("spec") or {}).get("infrastructureRef") or {}
 
 
-def _status_of(manifest: Manifest, type_: str) -> str:
-    return str(condition(manifest, type_).get("status") or "")
+def _is_ours(cluster: Manifest) -> bool:
+    return _infrastructure_of(cluster).get("kind") == BAREMETAL_CLUSTER.kind

@@ -28,6 +28,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.elemental.names import MANAGED, MANAGED_LABEL, PLAN_EMPTY
 from slipway.api.machinery.errors import OperatorError, UsageError
+from slipway.fleet.overview.stages import place
 from slipway.kube.errors import ApiError, ForbiddenError, GoneError, NotFoundError
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ async def chosen(client: AsyncClient, namespace: str, selector: str) -> set[tupl
         if error.code != HTTPStatus.BAD_REQUEST:
             raise
         raise UsageError(f'"{selector}" is no label selector: {error.message}') from None
-    return {_place(each) for each in found}
+    return {place(each) for each in found}
 
 
 def is_told(event: Manifest) -> bool:
@@ -155,11 +156,11 @@ async def _nothing() -> list[Manifest]:
 
 async def _under_way(client: AsyncClient, secrets: Sequence[Manifest], inventories: Sequence[Manifest]) -> list[Manifest]:
     """The plan Secrets; those whose hosts work on a plan with their data, which says what they are doing."""
-    busy = {_place(each) for each in inventories if is_under_way(each)}
+    busy = {place(each) for each in inventories if is_under_way(each)}
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def whole(secret: Manifest) -> Manifest:
-        if _place(secret) not in busy:
+        if place(secret) not in busy:
             return secret
         async with turn:
             try:
@@ -170,13 +171,9 @@ async def _under_way(client: AsyncClient, secrets: Sequence[Manifest], inventori
     return list(await asyncio.gather(*(whole(each) for each in secrets)))
 
 
-def _place(manifest: Manifest) -> tuple[str, str]:
-    return str(manifest["metadata"].get("namespace") or ""), str(manifest["metadata"]["name"])
-
-
 def why_missing(kind: Kind, namespace: str, *, absent: bool) -> str:
     """The sentence about a kind of which nothing is seen: it is not there, or may not be listed."""
     if absent:
         return f"{kind.kind} ({kind.api_version}) {NOT_INSTALLED}"
-    place = f"in the namespace {namespace}" if namespace else "in all namespaces: name one with --namespace, or ask for the right"
-    return f"you may not list {kind.plural}{'.' if kind.group else ''}{kind.group} {place}"
+    where = f"in the namespace {namespace}" if namespace else "in all namespaces: name one with --namespace, or ask for the right"
+    return f"you may not list {kind.plural}{'.' if kind.group else ''}{kind.group} {where}"

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.fleet.overview.stages import ALLOCATED, BOOTING, FAILED, PENDING, PROVISIONING, REPROVISIONING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from slipway.api.elemental.cycles import Cycle
     from slipway.fleet.overview.machines import GroupView, MachineView
+
+_ON_ITS_WAY = frozenset((PENDING, ALLOCATED, PROVISIONING, REPROVISIONING, BOOTING, FAILED))
 
 
 class RolloutView(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,12 +45,7 @@ def rollout(groups: Sequence[GroupView], now: datetime, past: float | None = Non
         return None
     began = min((group.rolling_since for group in unfinished if group.rolling_since is not None), default=None)
     # One that ended while the others were at it is part of the same rollout: the bar must not go back when it ends.
-    along = [
-        group
-        for group in groups
-        if group not in unfinished and began is not None and group.settled is not None and group.settled > began and _made(group, began)
-    ]
-    taking_part = [group for group in groups if group in unfinished or group in along]
+    taking_part = [group for group in groups if not _is_finished(group) or _ended_since(group, began)]
     machines = [machine for group in taking_part for machine in group.machines]
     done = [machine for machine in machines if is_done(machine)]
     total = sum(group.desired for group in taking_part)
@@ -65,7 +64,7 @@ def rollout(groups: Sequence[GroupView], now: datetime, past: float | None = Non
 
 def is_done(machine: MachineView) -> bool:
     """Whether a machine is as its group wants it, and has become a Node: whether that is well now is not the rollout's question."""
-    return machine.up_to_date and not machine.deleting and machine.joined is not None
+    return machine.up_to_date and not machine.deleting and bool(machine.node) and machine.stage not in _ON_ITS_WAY
 
 
 def estimate(joined: Iterable[datetime], left: int, began: datetime | None, now: datetime, past: float | None = None) -> int | None:
@@ -101,8 +100,10 @@ def _is_finished(group: GroupView) -> bool:
     return sum(map(is_done, group.machines)) == group.desired == len(group.machines)
 
 
-def _made(group: GroupView, since: datetime) -> bool:
-    return any(machine.joined is not None and machine.joined > since for machine in group.machines)
+def _ended_since(group: GroupView, began: datetime | None) -> bool:
+    if began is None or group.settled is None or group.settled <= began:
+        return False
+    return any(machine.joined is not None and machine.joined > began for machine in group.machines)
 
 
 def newest(versions: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from slipway.api.cluster.kinds import (
     CORE_EVENT,
     MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
+    SECRET,
 )
 from slipway.api.machinery.errors import OperatorError, UsageError
 from slipway.fleet.overview.objects import NOT_INSTALLED
@@ -35,7 +36,8 @@ def seen(view: Overview) -> Overview:
         absent = [view.missing[kind] for kind in (CLUSTER.kind, MACHINE_INVENTORY.kind)]
         if all(sentence.endswith(NOT_INSTALLED) for sentence in absent):
             raise OperatorError(
-                "this is no management cluster: neither Cluster API nor hosts are installed (`slipway manager install` installs both)"
+                "this is no management cluster that can be read: neither Cluster API's v1beta2 types nor hosts are installed "
+                "(Cluster API 1.11 and newer have them, and `slipway manager install` installs all)"
             )
         raise OperatorError("; ".join(absent))
     return view
@@ -50,12 +52,17 @@ def seen_hosts(view: Overview) -> Overview:
 
 def worth_telling(view: Overview) -> list[str]:
     """What is not seen and would change the picture: kinds that nobody here uses are not missed."""
-    used = any(cluster.bare_metal for cluster in view.clusters)
-    return [
-        sentence
-        for kind, sentence in view.missing.items()
-        if kind not in (CONFIG_MAP.kind, CORE_EVENT.kind) and (used or kind not in _BARE_METAL or not sentence.endswith(NOT_INSTALLED))
-    ]
+    used = bool(view.hosts) or any(cluster.bare_metal for cluster in view.clusters)
+
+    def is_missed(kind: str, sentence: str) -> bool:
+        if kind in (CONFIG_MAP.kind, CORE_EVENT.kind):
+            return False
+        if used or kind not in (*_BARE_METAL, SECRET.kind):
+            return True
+        # A kind that may be there and may not be seen is another matter than one that is not there.
+        return kind != SECRET.kind and not sentence.endswith(NOT_INSTALLED)
+
+    return [sentence for kind, sentence in view.missing.items() if is_missed(kind, sentence)]
 
 
 def of_cluster(view: Overview, name: str, namespace: str) -> Overview:

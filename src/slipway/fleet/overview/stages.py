@@ -131,3 +131,8 @@ def machine_of(manifest: Manifest) -> str:
     """The Machine that a BaremetalMachine is of."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((str(each["name"]) for each in owners if each.get("kind") == MACHINE.kind), "")
+
+
+def place(manifest: Manifest) -> tuple[str, str]:
+    """The namespace and the name of an object."""
+    return str(manifest["metadata"].get("namespace") or ""), str(manifest["metadata"]["name"])

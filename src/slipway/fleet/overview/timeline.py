@@ -19,7 +19,7 @@ from slipway.api.elemental import cycles
 from slipway.fleet.contract.conditions import moment
 from slipway.fleet.overview import stages
 from slipway.fleet.overview.model import overview
-from slipway.fleet.overview.stages import condition, machine_of
+from slipway.fleet.overview.stages import condition, machine_of, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,9 +68,9 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
 def timeline(objects: Objects, now: datetime) -> tuple[Row, ...]:
     """A row a host, in the order of their names; then a row a machine without one, in the order in which they were made."""
     view = overview(objects, now)
-    present = {_place(each): each for each in objects.machines}
-    infrastructure = {(_space(each), machine_of(each)): each for each in objects.baremetal_machines}
-    inventories = {_place(each): each for each in objects.inventories}
+    present = {place(each): each for each in objects.machines}
+    infrastructure = {(place(each)[0], machine_of(each)): each for each in objects.baremetal_machines}
+    inventories = {place(each): each for each in objects.inventories}
     rows = [_host(host, inventories[host.namespace, host.name], present, infrastructure, now) for host in view.hosts]
     events = _node_refs(objects.events)
     for cluster in view.clusters:
@@ -111,7 +111,9 @@ def spans_of(lives: Sequence[Cycle], registered: datetime | None, now: datetime)
     """The lives of a host one after the other, up to now; ``registered``: when the host came, where all of its lives are known."""
     begun: list[tuple[datetime, str, str, str]] = [] if registered is None else [(registered, stages.REGISTERED, "", "")]
     for life in lives:
-        for name in cycles.MOMENTS:
+        # One that was given up is cleaned after its release.
+        ends = ("released", "cleaned") if _was_given_up(life) else ("cleaned", "released")
+        for name in (*_STAGES, *ends):
             at: datetime | None = getattr(life, name)
             if at is not None:
                 begun.append((at, _stage(life, name), life.version, life.machine))
@@ -133,9 +135,13 @@ def _stage(life: Cycle, name: str) -> str:
     if name in _STAGES:
         return _STAGES[name]
     if name == "cleaned":
-        # One that was given up before comes back now.
-        return stages.FREE if life.released is not None and life.cleaned is not None and life.released < life.cleaned else stages.CLEANING
-    return stages.UNAVAILABLE if life.cleaned is not None and life.released is not None and life.released < life.cleaned else stages.FREE
+        return stages.FREE if _was_given_up(life) else stages.CLEANING
+    return stages.UNAVAILABLE if _was_given_up(life) else stages.FREE
+
+
+def _was_given_up(life: Cycle) -> bool:
+    """Whether the host was let go without being clean, and cleaned later."""
+    return life.cleaned is not None and life.released is not None and life.released < life.cleaned
 
 
 def _host(
@@ -148,9 +154,9 @@ def _host(
     lives = list(cycles.read(inventory["metadata"].get("annotations") or {}))
     # Of a host with a full record older lives may be forgotten: what it was before them is not known.
     made = moment(inventory["metadata"].get("creationTimestamp")) if len(lives) < cycles.KEPT else None
-    place = (host.namespace, host.machine)
-    if host.machine and place in infrastructure:
-        lives = _with(lives, _present(host, machines.get(place), infrastructure[place]))
+    at = (host.namespace, host.machine)
+    if host.machine and at in infrastructure:
+        lives = _with(lives, _present(host, machines.get(at), infrastructure[at]))
     spans = spans_of(sorted(lives, key=_order), made, now)
     last = spans[-1] if spans else None
     if last is None or last.stage != host.stage:
@@ -235,12 +241,4 @@ def _node_refs(events: Iterable[Manifest]) -> dict[tuple[str, str], datetime]:
         at = moment(event.get("firstTimestamp") or event.get("eventTime"))
         if about.get("kind") == MACHINE.kind and event.get("reason") == _NODE_REF and at is not None:
             found[str(about.get("namespace") or ""), str(about.get("name") or "")].append(at)
-    return {place: min(moments) for place, moments in found.items()}
-
-
-def _place(manifest: Manifest) -> tuple[str, str]:
-    return _space(manifest), str(manifest["metadata"]["name"])
-
-
-def _space(manifest: Manifest) -> str:
-    return str(manifest["metadata"].get("namespace") or "")
+    return {at: min(moments) for at, moments in found.items()}

@@ -98,13 +98,13 @@ class ContainerRuntime:
         answer = self._call(_RUNTIME, "Version")
         return RuntimeVersion(answer.runtime_name, answer.runtime_version, answer.runtime_api_version)
 
-    def status_problems(self) -> list[str]:
-        """Why the runtime is not ready; it may be ready before its network is, as that comes with the cluster."""
+    def status_problems(self, condition: str = "RuntimeReady") -> list[str]:
+        """Why the runtime is not ready; it may be ready before its network is (NetworkReady), as that comes with the cluster."""
         conditions = self._call(_RUNTIME, "Status").status.conditions
         return [
             f'container runtime condition "{each.type}" is not true. reason: {each.reason}, message: {each.message}'
             for each in conditions
-            if each.type == "RuntimeReady" and not each.status
+            if each.type == condition and not each.status
         ]
 
     def cgroup_driver(self) -> str:
@@ -214,7 +214,7 @@ class ContainerRuntime:
         if code == StatusCode.UNIMPLEMENTED and "unknown service" in details:
             return ContainerRuntimeError(
                 f"the container runtime at {self.path} does not serve the CRI API v1: its log says why (journalctl -u "
-                f"{_service(self.path)}); containerd may have its plugin cri disabled in /etc/containerd/config.toml, or be too old"
+                f"{service_of(self.path)}); containerd may have its plugin cri disabled in /etc/containerd/config.toml, or be too old"
             )
         if code == StatusCode.UNIMPLEMENTED:
             return _UnimplementedError(f"the container runtime at {self.path} does not know the CRI method {method}: update it")
@@ -248,10 +248,11 @@ def listening(path: str) -> None:
 
 def _not_running(path: str, reason: str) -> str:
     return (
-        f"container runtime is not running: {path}: {reason}: start it (systemctl start {_service(path)}), "
+        f"container runtime is not running: {path}: {reason}: start it (systemctl start {service_of(path)}), "
         "or name the right socket in nodeRegistration.criSocket"
     )
 
 
-def _service(path: str) -> str:
+def service_of(path: str) -> str:
+    """The systemd unit of the runtime that listens on a socket."""
     return next((name for part, name in _SERVICES.items() if part in path), "containerd")

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 10
 # etcd's server and its client are modules of their own, and not every patch has both; a client serves every patch of its minor.
 _ETCDCTL = {"v3.5.24": "v3.5.35"}
-# Helm belongs to no Kubernetes release; one of its own serves them all.
+# Helm and Prometheus belong to no Kubernetes release; one of their own serves them all.
 _HELM = "v3.22.0"
+_PROMETHEUS = "v3.15.0"
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -56,7 +57,10 @@ PROGRAMS = {
 }
 """What every lab has."""
 
-TOOLS = {"helm": Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)")}
+TOOLS = {
+    "helm": Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)"),
+    "promtool": Program("promtool", "prometheus", ("--version",), r"promtool, version (\S+)"),
+}
 """What is obtained by whoever asks for it."""
 
 CLUSTER_API = {
@@ -76,6 +80,7 @@ SITES: Mapping[str, str] = {
     "etcd": "https://github.com/etcd-io/etcd/releases/download",
     "coredns": "https://github.com/coredns/coredns/releases/download",
     "helm": "https://get.helm.sh",
+    "prometheus": "https://github.com/prometheus/prometheus/releases/download",
 }
 """The site of each project that publishes programs; pause is published as an image only."""
 
@@ -126,6 +131,8 @@ def wanted_version(name: str, release: Release) -> str:
             return release.pause_version
         case "helm":
             return _HELM
+        case "prometheus":
+            return _PROMETHEUS
         case _:
             return f"v{release.version}"
 
@@ -175,6 +182,11 @@ def artifact(program: str, version: str, arch: str, sites: Mapping[str, str] = S
         case "helm":
             url = f"{sites[project]}/helm-{version}-linux-{arch}.tar.gz"
             return Artifact(url=url, checksum_url=f"{url}.sha256sum", members={"helm": f"linux-{arch}/helm"})
+        case "prometheus":
+            name = f"prometheus-{version.removeprefix('v')}.linux-{arch}"
+            folder = f"{sites[project]}/{version}"
+            members = {"promtool": f"{name}/promtool"}
+            return Artifact(url=f"{folder}/{name}.tar.gz", checksum_url=f"{folder}/sha256sums.txt", members=members)
         case _:
             url = f"{sites[project]}/{version}/bin/linux/{arch}/{program}"
             return Artifact(url=url, checksum_url=f"{url}.sha256", members={})

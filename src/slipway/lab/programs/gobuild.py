@@ -31,6 +31,7 @@ KUBERNETES = "k8s.io/kubernetes"
 _ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdctl/v3"}
 _COREDNS = "github.com/coredns/coredns"
 _HELM = "helm.sh/helm/v3"
+_PROMETHEUS = "github.com/prometheus/prometheus"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
 _DISTRIBUTION = "github.com/distribution/distribution/v3"
 _SOURCES = Path(__file__).parent / "gosource"
@@ -109,6 +110,12 @@ def helm_flags(upstream_go_mod: str, version: str) -> str:
     return "-s -w " + " ".join(f"-X {name}={value}" for name, value in values.items())
 
 
+def prometheus_module_version(version: str) -> str:
+    """The version of Prometheus' Go module: its project tags v3.15.0 a second time, as v0.315.0."""
+    major, minor, patch = version.removeprefix("v").split(".")
+    return f"v0.{major}{minor:0>2}.{patch}"
+
+
 def build(program: str, version: str, *, cache: Path | None = None, on_package: Callable[[str], None] | None = None) -> Path:
     """The path of ``program`` at ``version`` of its project, built unless the cache has it.
 
@@ -182,6 +189,17 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
                 files={"go.mod": _go_mod(upstream, [_HELM], version), "go.sum": (source / "go.sum").read_text()},
                 package=f"{_HELM}/cmd/helm",
                 linker_flags=helm_flags(upstream, version),
+            )
+        case "prometheus":
+            module_version = prometheus_module_version(version)
+            source = _module_source(go, _PROMETHEUS, module_version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_PROMETHEUS], module_version)
+            return Wrapper(
+                files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()},
+                package=f"{_PROMETHEUS}/cmd/{program}",
+                linker_flags=f"-s -w -X github.com/prometheus/common/version.Version={version.removeprefix('v')}",
+                # Without the clients of every cloud, which take most of the time and check no rule.
+                command=("build", "-v", "-tags", "remove_all_sd"),
             )
         case "pause":
             files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}

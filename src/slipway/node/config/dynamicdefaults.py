@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONTROL_PLANE_TAINT = internal.Taint(key="node-role.kubernetes.io/control-plane", effect="NoSchedule")
 UNKNOWN_ADDRESS = "0.0.0.0"
 _URL_SCHEME = "unix"
-_KNOWN_CRI_SOCKETS = (
+KNOWN_CRI_SOCKETS = (
     "unix:///var/run/containerd/containerd.sock",
     "unix:///var/run/crio/crio.sock",
     "unix:///var/run/cri-dockerd.sock",
@@ -72,7 +72,7 @@ def cri_socket(given: str, host: Host, warn: Warn, *, skip_detection: bool) -> s
         return f"{_URL_SCHEME}://{given}"
     if skip_detection:
         return defaults.CRI_SOCKET
-    found = [socket for socket in _KNOWN_CRI_SOCKETS if host.exists(socket.removeprefix("unix://"))]
+    found = [socket for socket in KNOWN_CRI_SOCKETS if host.exists(socket.removeprefix("unix://"))]
     if len(found) > 1:
         raise ConfigurationError(
             "found multiple CRI endpoints on the host. Please define which one do you wish to use by setting the 'criSocket' field "

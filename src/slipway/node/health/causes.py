@@ -36,6 +36,18 @@ class Cause(NamedTuple):
     fix: str = ""
     """The commands that would help, where the sentence does not say it already."""
 
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        return (self.fix,) if self.fix else ()
+
+    @property
+    def clause(self) -> str:
+        """To be put after what is wrong; empty where the cause is not known."""
+        return f": {self.sentence}" if self.named else ""
+
+
+UNKNOWN = Cause("it left no message", None, named=False)
+
 
 class _Sign(NamedTuple):
     """A text that tells a cause; ``\\1`` in the sentence and in the fix is what its first group matched."""
@@ -123,7 +135,7 @@ _DEPENDENCY = (
         "bring the other members back, or take those that are gone for good out of etcd (etcdctl member list; etcdctl member remove ID)",
     ),
     _sign(r"error creating storage factory: context deadline exceeded", "etcd does not answer it in time", None),
-    _sign(r"leaderelection lost|failed to renew lease", "it lost its lease because the API server did not answer in time", None),
+    _sign(r"[Ll]eaderelection lost|failed to renew lease", "it lost its lease because the API server did not answer in time", None),
     _sign(
         r"dial tcp (\S+): (?:connect: )?(connection refused|no route to host|i/o timeout)",
         r"it cannot reach \1 (\2), which it needs",
@@ -291,7 +303,7 @@ def _known(signs: Sequence[_Sign], failure: Failure, *, all_lines: bool = False)
 def _unnamed(failure: Failure) -> Cause:
     error = last_error(failure.log)
     if not error:
-        return Cause("it left no message", None, named=False)
+        return UNKNOWN
     return Cause(f"it says: {_tidy(error)}", _UNNAMED, named=False)
 
 

@@ -61,7 +61,7 @@ class _Answer(NamedTuple):
 
 def component_urls(ctx: NodeContext, names: Sequence[str] = CONTROL_PLANE) -> dict[str, str]:
     """Where each component is asked for its health, by its manifest; OperatorError where one is missing or is not the component's."""
-    return {name: _url(name, _command(ctx, name), ctx.config.local_api_endpoint.advertise_address) for name in names}
+    return {name: url_of(name, _command(ctx, name), ctx.config.local_api_endpoint.advertise_address) for name in names}
 
 
 def wait_for_control_plane(ctx: NodeContext) -> None:
@@ -89,7 +89,7 @@ def wait_for_kubelet(ctx: NodeContext, timeout: float) -> None:
 
     def probe() -> str:
         nonlocal next_look
-        missing = _ask(url)
+        missing = problem_at(url)
         if missing and time.monotonic() - next_look >= _LOOK:
             next_look = time.monotonic()
             if hopeless := look.hopeless():
@@ -199,14 +199,30 @@ def _asker(ctx: NodeContext, name: str, url: str) -> Callable[[], str]:
             return ""
 
         return ask
-    return lambda: _ask(url)
+    return lambda: problem_at(url)
 
 
-def _ask(url: str) -> str:
-    """What is wrong with the answer of a URL; empty where it is well.
+def problem_at(url: str, timeout: float = _ANSWER) -> str:
+    """What is wrong with the answer of a URL; empty where it is well."""
+    try:
+        answer = _heard(url, timeout)
+    except OSError as error:
+        return f"Get {url}: {getattr(error, 'strerror', None) or error or type(error).__name__}"
+    return "" if answer.status == 200 else f"Get {url}: status code {answer.status}"
 
-    The controller manager and the scheduler sign their own certificates, so nobody's authority is asked for.
-    """
+
+def date_at(url: str, timeout: float = _ANSWER) -> str:
+    """The time of whoever answers, as its header Date has it, whatever else it says; OSError where nobody does."""
+    return _heard(url, timeout).date
+
+
+class _Heard(NamedTuple):
+    status: int
+    date: str
+
+
+def _heard(url: str, timeout: float) -> _Heard:
+    """The controller manager and the scheduler sign their own certificates, so nobody's authority is asked for."""
     import http.client
     from urllib.parse import urlsplit
 
@@ -214,17 +230,17 @@ def _ask(url: str) -> str:
     host, port = parts.hostname or "", parts.port or 0
     connection: http.client.HTTPConnection
     if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(host, port, timeout=_ANSWER, context=_unverified())
+        connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=_unverified())
     else:
-        connection = http.client.HTTPConnection(host, port, timeout=_ANSWER)
+        connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
         connection.request("GET", parts.path)
-        status = connection.getresponse().status
-    except (OSError, http.client.HTTPException) as error:
-        return f"Get {url}: {getattr(error, 'strerror', None) or error or type(error).__name__}"
+        response = connection.getresponse()
+        return _Heard(response.status, response.headers.get("Date", ""))
+    except http.client.HTTPException as error:
+        raise OSError(str(error) or type(error).__name__) from error
     finally:
         connection.close()
-    return "" if status == 200 else f"Get {url}: status code {status}"
 
 
 @cache
@@ -251,13 +267,13 @@ def _command(ctx: NodeContext, component: str) -> list[str]:
     return [str(word) for word in commands[0]]
 
 
-def _url(component: str, command: Sequence[str], advertise_address: str) -> str:
+def url_of(component: str, command: Sequence[str], advertise_address: str) -> str:
     place = _PLACES[component]
-    address = _flag(command, place.address_flag) or (advertise_address if component == _API_SERVER else "127.0.0.1")
-    return f"https://{join_host_port(address, _flag(command, 'secure-port') or str(place.port))}/{place.path}"
+    address = flag_of(command, place.address_flag) or (advertise_address if component == _API_SERVER else "127.0.0.1")
+    return f"https://{join_host_port(address, flag_of(command, 'secure-port') or str(place.port))}/{place.path}"
 
 
-def _flag(command: Sequence[str], name: str) -> str:
+def flag_of(command: Sequence[str], name: str) -> str:
     """The value of the last ``--name=value`` of a command line, or of ``--name value`` in one word; empty where there is none."""
     words = [word.strip().replace(" ", "=", 1) if "=" not in word else word.strip() for word in command]
     given = [word.partition("=")[2] for word in words if word.partition("=")[0] in (f"--{name}", f"-{name}")]

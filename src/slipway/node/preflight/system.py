@@ -218,7 +218,7 @@ def facts(host: Host) -> Facts:
     if mounted is None:
         return Facts(system=system, kernel=kernel, settings=settings, settings_problem=problem, unified=None)
     folder, unified = mounted
-    controllers = _controllers_v2(host, folder, kernel) if unified else _controllers_v1(host)
+    controllers = _controllers_v2(host, folder, kernel) if unified else controllers_v1(host)
     return Facts(system=system, kernel=kernel, settings=settings, settings_problem=problem, unified=unified, controllers=tuple(controllers))
 
 
@@ -246,7 +246,7 @@ def parse_settings(text: str) -> dict[str, str]:
     return {match[1]: match[2] for match in matches if match}
 
 
-def _controllers_v1(host: Host) -> list[str]:
+def controllers_v1(host: Host) -> list[str]:
     rows = (line.split() for line in host.read("/proc/cgroups").decode().splitlines() if not line.startswith("#"))
     return [row[0] for row in rows if len(row) >= 4 and row[3] != "0"]
 

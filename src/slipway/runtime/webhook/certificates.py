@@ -71,14 +71,14 @@ def next_renewal(current: CertificateSet) -> datetime:
     return min(_due_at(newest), settled if _unsigned(serving, newest) else max(settled, _due_at(serving)))
 
 
-def check_pair(certificate: bytes, key: bytes, source: str, whose: str = "the webhooks'") -> None:
+def check_pair(certificate: bytes, key: bytes, source: str) -> None:
     """That a certificate can be read and its key belongs to it."""
     try:
         matches = x509.belongs_to(x509.parse(certificate)[0], keys.parse_private(key))
     except ValueError as error:
-        raise OperatorError(f"{whose} certificate in {source} cannot be used: {error}") from None
+        raise OperatorError(f"{source} cannot be used: {error}") from None
     if not matches:
-        raise OperatorError(f"{whose} certificate in {source} cannot be used: the key in tls.key is not that of tls.crt")
+        raise OperatorError(f"{source} cannot be used: the key in tls.key is not that of tls.crt")
 
 
 def _known(current: CertificateSet | None, now: datetime) -> tuple[list[Certificate], x509.Authority, Certificate] | None:
@@ -97,7 +97,9 @@ def _known(current: CertificateSet | None, now: datetime) -> tuple[list[Certific
 
 
 def _needs_renewal(serving: Certificate, authorities: Sequence[Certificate], names: Sequence[str], now: datetime) -> bool:
-    if x509.missing_names(serving, _profile(names)) or all(x509.chain_problem(serving, [], authority, now) for authority in authorities):
+    if x509.missing_names(serving, serving_profile(names)) or all(
+        x509.chain_problem(serving, [], authority, now) for authority in authorities
+    ):
         # Nobody is served as it is.
         return True
     settled = now >= authorities[0].not_valid_before_utc + OVERLAP
@@ -126,11 +128,11 @@ def _authority(now: datetime, validity: Duration) -> x509.Authority:
 
 def _serving(authority: x509.Authority, names: Sequence[str], now: datetime) -> tuple[bytes, bytes]:
     key = keys.generate(_ALGORITHM)
-    certificate = x509.signed(_profile(names), key.public_key(), authority, x509.period(now, SERVING_VALIDITY))
+    certificate = x509.signed(serving_profile(names), key.public_key(), authority, x509.period(now, SERVING_VALIDITY))
     return x509.pem(certificate), keys.private_pem(key)
 
 
-def _profile(names: Sequence[str]) -> Profile:
+def serving_profile(names: Sequence[str]) -> Profile:
     addresses = [name for name in names if is_address(name)]
     dns_names = sorted({name for name in names if not is_address(name)})
     return Profile(

@@ -62,21 +62,21 @@ class Certified(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """``tls.crt`` and ``tls.key`` in a folder, as cert-manager's Secrets are mounted."""
+    """``tls.crt`` and ``tls.key`` in a folder, as cert-manager's Secrets are mounted; ``whose`` they are goes into what is told."""
 
     path: Path
-    whose: str = "the webhooks'"
+    whose: str = "webhooks'"
 
     async def pair(self) -> Pair:
-        pair = Pair(*(self._read(name) for name in ("tls.crt", "tls.key")))
-        certificates.check_pair(*pair, source=str(self.path), whose=self.whose)
+        pair = Pair(*(self.read(name) for name in ("tls.crt", "tls.key")))
+        certificates.check_pair(*pair, source=f"the {self.whose} certificate in {self.path}")
         return pair
 
-    def _read(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         try:
             return (self.path / name).read_bytes()
         except OSError as error:
-            raise OperatorError(f"cannot read {self.whose} certificate {self.path / name}: {error.strerror or error}") from None
+            raise OperatorError(f"cannot read the {self.whose} certificate {self.path / name}: {error.strerror or error}") from None
 
 
 class HttpsServer:

@@ -1,4 +1,4 @@
-"""The small programs that every system has: for files, and for lines of text.
+"""The small programs that every system has: those for files here, those for lines of text in :mod:`.filters`.
 
 Each knows the options that scripts use; another one is an error, as with the real ones.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import os
 import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from slipway.simulation.host import filters
+from slipway.simulation.host.commandline import UsageError, options, reason
 from slipway.simulation.host.files import File, Folder, Link
 
 if TYPE_CHECKING:
@@ -23,45 +24,6 @@ if TYPE_CHECKING:
 Program = "Callable[[FileTree, Process], int]"
 
 
-class UsageError(Exception):
-    """An option that the program does not have here."""
-
-
-def options(process: Process, known: str, *, valued: str = "", long: dict[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
-    """The options and the operands of a command line; ``long`` maps long names to letters."""
-    found: dict[str, str] = {}
-    operands: list[str] = []
-    words = list(process.arguments)
-    while words:
-        word = words.pop(0)
-        if word == "--":
-            operands += words
-            break
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            letter = (long or {}).get(name)
-            if letter is None:
-                raise UsageError(f"unrecognized option '{word}'")
-            found[letter] = value if equals else (words.pop(0) if letter in valued and words else "")
-        elif word.startswith("-") and len(word) > 1:
-            letters = word[1:]
-            while letters:
-                letter, letters = letters[0], letters[1:]
-                if letter in valued:
-                    found[letter] = letters or (words.pop(0) if words else "")
-                    break
-                if letter not in known:
-                    raise UsageError(f"invalid option -- '{letter}'")
-                found[letter] = ""
-        else:
-            operands.append(word)
-    return found, operands
-
-
-def _reason(error: OSError) -> str:
-    return os.strerror(error.errno or 0)
-
-
 def _cat(tree: FileTree, process: Process) -> int:
     _, names = options(process, "")
     code = 0
@@ -69,7 +31,7 @@ def _cat(tree: FileTree, process: Process) -> int:
         try:
             process.out += process.stdin if name == "-" else tree.file(process.path(name)).content
         except OSError as error:
-            code = process.fail(f"{name}: {_reason(error)}")
+            code = process.fail(f"{name}: {reason(error)}")
     return code
 
 
@@ -83,7 +45,7 @@ def _mkdir(tree: FileTree, process: Process) -> int:
             else:
                 tree.make_dir(process.path(name), mode)
         except OSError as error:
-            return process.fail(f"cannot create directory '{name}': {_reason(error)}")
+            return process.fail(f"cannot create directory '{name}': {reason(error)}")
     return 0
 
 
@@ -123,7 +85,7 @@ def _mv(tree: FileTree, process: Process) -> int:
         except OSError as error:
             if tree.find(process.path(source), follow=False) is None:
                 return process.fail(f"cannot stat '{source}': No such file or directory")
-            return process.fail(f"cannot move '{source}' to '{target}': {_reason(error)}")
+            return process.fail(f"cannot move '{source}' to '{target}': {reason(error)}")
     return 0
 
 
@@ -144,7 +106,7 @@ def _cp(tree: FileTree, process: Process) -> int:
         try:
             _copied(tree, entry, wanted)
         except OSError as error:
-            return process.fail(f"cannot create '{wanted}': {_reason(error)}")
+            return process.fail(f"cannot create '{wanted}': {reason(error)}")
     return 0
 
 
@@ -173,7 +135,7 @@ def _ln(tree: FileTree, process: Process) -> int:
     try:
         tree.link(path, target)
     except OSError as error:
-        return process.fail(f"failed to create symbolic link '{name}': {_reason(error)}")
+        return process.fail(f"failed to create symbolic link '{name}': {reason(error)}")
     return 0
 
 
@@ -201,7 +163,7 @@ def _touch(tree: FileTree, process: Process) -> int:
             try:
                 tree.write(process.path(name), b"")
             except OSError as error:
-                return process.fail(f"cannot touch '{name}': {_reason(error)}")
+                return process.fail(f"cannot touch '{name}': {reason(error)}")
     return 0
 
 
@@ -221,168 +183,6 @@ def _chown(tree: FileTree, process: Process) -> int:
     _, (_owner, *names) = options(process, "R")
     missing = [name for name in names if not tree.exists(process.path(name))]
     return process.fail(f"cannot access '{missing[0]}': No such file or directory") if missing else 0
-
-
-def _lines_of(tree: FileTree, process: Process, names: list[str]) -> list[str]:
-    content = b"".join(process.stdin if name == "-" else tree.file(process.path(name)).content for name in names or ["-"])
-    return content.decode(errors="replace").splitlines()
-
-
-def _head(tree: FileTree, process: Process) -> int:
-    return _end(tree, process, lambda lines, count: lines[:count])
-
-
-def _tail(tree: FileTree, process: Process) -> int:
-    return _end(tree, process, lambda lines, count: lines[-count:] if count else [])
-
-
-def _end(tree: FileTree, process: Process, cut: Callable[[list[str], int], list[str]]) -> int:
-    process.words = [re.sub(r"^-(\d+)$", r"-n\1", word) for word in process.words]
-    given, names = options(process, "q", valued="nc", long={"lines": "n", "bytes": "c"})
-    if "c" in given:
-        content = b"".join(tree.file(process.path(name)).content for name in names) if names else process.stdin
-        process.out += content[: int(given["c"])]
-        return 0
-    for line in cut(_lines_of(tree, process, names), int(given.get("n", "10"))):
-        process.say(line)
-    return 0
-
-
-def _cut(tree: FileTree, process: Process) -> int:
-    given, names = options(process, "s", valued="dfc")
-    first, _, last = (given.get("f") or given.get("c") or "1").partition("-")
-    for line in _lines_of(tree, process, names):
-        pieces = list(line) if "c" in given else line.split(given.get("d", "\t"))
-        begin = int(first or 1) - 1
-        end = (int(last) if last else len(pieces)) if "-" in (given.get("f") or given.get("c") or "") else begin + 1
-        process.say(("" if "c" in given else given.get("d", "\t")).join(pieces[begin:end]) if len(pieces) > 1 or "c" in given else line)
-    return 0
-
-
-def _tr(tree: FileTree, process: Process) -> int:
-    given, sets = options(process, "ds")
-    text = process.stdin.decode(errors="replace")
-    first = _set_of(sets[0])
-    if "d" in given:
-        process.out += "".join(sign for sign in text if sign not in first).encode()
-        return 0
-    second = _set_of(sets[1])
-    second += second[-1] * (len(first) - len(second))
-    process.out += text.translate(str.maketrans(first, second[: len(first)])).encode()
-    return 0
-
-
-def _set_of(text: str) -> str:
-    text = (
-        text.replace("\\n", "\n").replace("\\t", "\t").replace("[:upper:]", "A-Z").replace("[:lower:]", "a-z").replace("[:space:]", " \t\n")
-    )
-    return re.sub(r"(.)-(.)", lambda match: "".join(map(chr, range(ord(match[1]), ord(match[2]) + 1))), text)
-
-
-def _sort(tree: FileTree, process: Process) -> int:
-    given, names = options(process, "runV")
-    key = _natural if "V" in given else (_number if "n" in given else str)
-    lines = sorted(_lines_of(tree, process, names), key=key, reverse="r" in given)
-    for line in dict.fromkeys(lines) if "u" in given else lines:
-        process.say(line)
-    return 0
-
-
-def _natural(text: str) -> list[tuple[int, int, str]]:
-    return [(1, int(piece), "") if piece.isdecimal() else (0, 0, piece) for piece in re.findall(r"\d+|\D+", text)]
-
-
-def _number(text: str) -> tuple[float, str]:
-    match = re.match(r"\s*-?\d+(\.\d+)?", text)
-    return (float(match[0]) if match else 0.0, text)
-
-
-def _uniq(tree: FileTree, process: Process) -> int:
-    before = None
-    for line in _lines_of(tree, process, options(process, "")[1]):
-        if line != before:
-            process.say(line)
-        before = line
-    return 0
-
-
-def _wc(tree: FileTree, process: Process) -> int:
-    given, names = options(process, "lc")
-    content = b"".join(tree.file(process.path(name)).content for name in names) if names else process.stdin
-    process.say(str(content.count(b"\n") if "l" in given else len(content)))
-    return 0
-
-
-def _grep(tree: FileTree, process: Process) -> int:
-    given, names = options(process, "qFEvixowlsch", valued="em", long={"quiet": "q", "fixed-strings": "F", "max-count": "m"})
-    wanted = given["e"] if "e" in given else names.pop(0)
-    expression = re.escape(wanted) if "F" in given else _regular(wanted, extended="E" in given)
-    if "x" in given or "w" in given:
-        expression = rf"\A(?:{expression})\Z" if "x" in given else rf"\b(?:{expression})\b"
-    compiled = re.compile(expression, re.IGNORECASE if "i" in given else 0)
-    try:
-        lines = _lines_of(tree, process, names)
-    except OSError as error:
-        return 2 if "s" in given else process.fail(f"{error.filename}: {_reason(error)}", 2)
-    found = [line for line in lines if (compiled.search(line) is None) is ("v" in given)]
-    if "q" in given:
-        return 0 if found else 1
-    if "c" in given:
-        process.say(str(len(found)))
-    elif "o" in given:
-        for line in found:
-            for match in compiled.finditer(line):
-                process.say(match[0])
-    else:
-        for line in found[: int(given["m"])] if "m" in given else found:
-            process.say(line)
-    return 0 if found else 1
-
-
-def _regular(text: str, *, extended: bool) -> str:
-    """A POSIX expression as Python writes it; in a basic one the signs of an extended one stand for themselves."""
-    for name, meaning in (("digit", "0-9"), ("space", r"\s"), ("alnum", "A-Za-z0-9"), ("alpha", "A-Za-z"), ("xdigit", "0-9a-fA-F")):
-        text = text.replace(f"[:{name}:]", meaning)
-    if extended:
-        return text
-    return re.sub(r"\\?[(){}+?|]", lambda match: match[0][1] if match[0].startswith("\\") else f"\\{match[0]}", text)
-
-
-def _sed(tree: FileTree, process: Process) -> int:
-    given, names = options(process, "nErzi", valued="e", long={"quiet": "n", "regexp-extended": "E", "in-place": "i"})
-    script = given["e"] if "e" in given else names.pop(0)
-    extended = bool({"E", "r"} & set(given))
-    edited = []
-    for number, line in enumerate(_lines_of(tree, process, names), 1):
-        result = _edited(script, line, number, extended=extended, quiet="n" in given)
-        if result is None:
-            raise UsageError(f"this script is not simulated: {script}")
-        edited += result
-    content = "".join(f"{line}\n" for line in edited).encode()
-    if "i" in given:
-        tree.write(process.path(names[0]), content)
-    else:
-        process.out += content
-    return 0
-
-
-def _edited(script: str, line: str, number: int, *, extended: bool, quiet: bool) -> list[str] | None:
-    """``s``, and ``p`` or ``d`` of a line number or an expression."""
-    substitution = re.fullmatch(r"s(.)(.*?)(?<!\\)\1(.*?)(?<!\\)\1([gp]*)", script)
-    if substitution is not None:
-        replacement = re.sub(r"\\(\d)", r"\\g<\1>", substitution[3].replace(f"\\{substitution[1]}", substitution[1]))
-        replacement = re.sub(r"(?<!\\)&", r"\\g<0>", replacement)
-        count = 0 if "g" in substitution[4] else 1
-        changed, times = re.subn(_regular(substitution[2], extended=extended), replacement, line, count=count)
-        printed = [changed] if "p" in substitution[4] and times else []
-        return printed if quiet else [changed, *printed]
-    addressed = re.fullmatch(r"(?:(\d+)|/(.*)/)([pd])", script)
-    if addressed is None:
-        return None
-    hit = number == int(addressed[1]) if addressed[1] else re.search(_regular(addressed[2], extended=extended), line) is not None
-    if addressed[3] == "d":
-        return [] if hit or quiet else [line]
-    return [line] * (int(hit) + int(not quiet))
 
 
 def _basename(tree: FileTree, process: Process) -> int:
@@ -506,15 +306,6 @@ PROGRAMS: dict[str, Callable[[FileTree, Process], int]] = {
     "touch": _touch,
     "chmod": _chmod,
     "chown": _chown,
-    "head": _head,
-    "tail": _tail,
-    "cut": _cut,
-    "tr": _tr,
-    "sort": _sort,
-    "uniq": _uniq,
-    "wc": _wc,
-    "grep": _grep,
-    "sed": _sed,
     "basename": _basename,
     "dirname": _dirname,
     "readlink": _readlink,
@@ -523,6 +314,7 @@ PROGRAMS: dict[str, Callable[[FileTree, Process], int]] = {
     "mktemp": _mktemp,
     "install": _install,
     "sync": _nothing,
+    **filters.PROGRAMS,
 }
 
 
@@ -533,4 +325,4 @@ def run(tree: FileTree, process: Process) -> int:
     except UsageError as error:
         return process.fail(str(error), 2)
     except OSError as error:
-        return process.fail(f"{error.filename}: {_reason(error)}")
+        return process.fail(f"{error.filename}: {reason(error)}")

@@ -45,6 +45,8 @@ class Faults(msgspec.Struct):
     """Each happens once, and one after the other."""
     keepalived_hangs: bool = False
     """keepalived does not end when it is told to."""
+    keepalived_fails: bool = False
+    """keepalived ends as soon as it starts, and holds no address."""
     upgrade_failures: float = 0.0
     """The share of upgrades that fail."""
     boot_failures: float = 0.0

@@ -10,7 +10,7 @@ import posixpath
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from slipway.host.interface import CommandResult
+from slipway.host.interface import CommandResult, Space
 from slipway.simulation.host.files import File, Folder, failure
 from slipway.simulation.shell.process import NOT_FOUND, Process
 
@@ -112,6 +112,11 @@ class SimulatedHost:
 
     def unmount(self, path: str, flags: int = 0) -> None:
         raise failure(errno.EINVAL, path)
+
+    def space(self, path: str) -> Space:
+        if not self.machine.tree.exists(path):
+            raise failure(errno.ENOENT, path)
+        return Space(device=1, total=self.machine.hardware.disk, free=self.machine.free_bytes(), inodes=0, inodes_free=0)
 
     def which(self, program: str) -> str | None:
         if self.machine.program(program) is None:

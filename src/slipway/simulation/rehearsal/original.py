@@ -7,7 +7,7 @@ registry are read where that is allowed; authorities, tokens and plans of hosts 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -39,6 +39,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.clustercache import connection_from, secret_name
+from slipway.fleet.overview.stages import host_of
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ApiError, ForbiddenError, NotFoundError
 from slipway.simulation.workload.controllers import BUDGET, STATEFUL_SET
@@ -67,6 +68,7 @@ LISTED = (
 _OPTIONAL = (MACHINE_DRAIN_RULE,)
 WORKLOADS = (NODE, POD, REPLICA_SET, STATEFUL_SET, DAEMON_SET, BUDGET)
 _PATIENCE = 15.0
+_MADE_UP = "registry.invalid"
 
 
 class Original(msgspec.Struct, kw_only=True):
@@ -79,6 +81,8 @@ class Original(msgspec.Struct, kw_only=True):
     catalog_place: str
     registry: str = ""
     """Where hosts pull from; empty where nobody says so."""
+    registry_unknown: str = ""
+    """Why it could not be found out: then one is made up."""
     workload: Mapping[Kind, Sequence[Manifest]] | None = None
     workload_unknown: str = ""
     """Why the workload cluster could not be read."""
@@ -117,12 +121,14 @@ async def read(
     listed = dict(zip(LISTED, lists, strict=True))
     place = catalog_namespace or namespace
     entries = await _find(client, CONFIG_MAP, names.CATALOG_NAME, place)
+    registry, registry_unknown = await _registry(client, cluster, place)
     found = Original(
         cluster=cluster,
         objects=belonging(cluster, listed),
         catalog=None if entries is None else dict(entries.get("data") or {}),
         catalog_place=f"{place}/{names.CATALOG_NAME}",
-        registry=await _registry(client, cluster, place),
+        registry=registry,
+        registry_unknown=registry_unknown,
     )
     try:
         found.workload = await _workload(workload or await _way_in(client, namespace, name))
@@ -153,17 +159,6 @@ def belonging(cluster: Manifest, listed: Mapping[Kind, Sequence[Manifest]]) -> d
     return found
 
 
-def host_of(machine: Manifest) -> str:
-    """The inventory of a BaremetalMachine; empty while it has none."""
-    return str(((machine.get("status") or {}).get("machineInventoryRef") or {}).get("name") or "")
-
-
-def machine_of(manifest: Manifest) -> str:
-    """The Machine that a BaremetalMachine or a KubeadmConfig is of."""
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    return next((str(each["name"]) for each in owners if each.get("kind") == MACHINE.kind), "")
-
-
 async def _list(client: AsyncClient, kind: Kind, namespace: str) -> list[Manifest]:
     try:
         return await client.list(kind, namespace)
@@ -184,15 +179,17 @@ async def _find(client: AsyncClient, kind: Kind, name: str, namespace: str) -> M
         raise OperatorError(f"a rehearsal needs the right to get {kind.plural} in {namespace}: {error.message}") from None
 
 
-async def _registry(client: AsyncClient, cluster: Manifest, namespace: str) -> str:
+async def _registry(client: AsyncClient, cluster: Manifest, namespace: str) -> tuple[str, str]:
+    """The registry that hosts pull from, and why it is not known."""
     told = str((cluster["metadata"].get("annotations") or {}).get(names.REGISTRY_ADDRESS_ANNOTATION) or "")
     if told:
-        return told
+        return told, ""
+    secret = BaremetalOptions().registry_secret
     try:
-        return catalog.platform_registry(await client.find(SECRET, BaremetalOptions().registry_secret, namespace))
+        return catalog.platform_registry(await client.find(SECRET, secret, namespace)), ""
     except ForbiddenError:
-        # Nobody says so to us, which the rehearsal tells as a registry that is missing.
-        return ""
+        why = f"the Cluster has no annotation {names.REGISTRY_ADDRESS_ANNOTATION}, and the Secret {namespace}/{secret} may not be read"
+        return _MADE_UP, why
 
 
 async def _way_in(client: AsyncClient, namespace: str, name: str) -> Connection:
@@ -214,8 +211,3 @@ async def _workload(connection: Connection) -> dict[Kind, list[Manifest]]:
             return dict(zip(WORKLOADS, lists, strict=True))
     except TimeoutError:
         raise OperatorError(f"the workload cluster {connection.server} has not answered within {_PATIENCE:.0f} s") from None
-
-
-def condition(manifest: Manifest, type_: str) -> dict[str, Any]:
-    found = (manifest.get("status") or {}).get("conditions") or ()
-    return next((each for each in found if each.get("type") == type_), {})

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address, IPv4Interface
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from slipway.agent import paths as agent_paths
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_NETWORK_DEVICE, BaremetalCluster
-from slipway.api.cluster.infrastructure.machine import BaremetalMachine
-from slipway.api.cluster.infrastructure.names import provider_id
-from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
     BAREMETAL_MACHINE,
@@ -32,7 +27,6 @@ from slipway.api.cluster.kinds import (
     NODE,
     SECRET,
 )
-from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.api.elemental import plan as plans
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.errors import OperatorError
@@ -41,7 +35,6 @@ from slipway.fleet import certificates, kubeconfig
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.baremetal.vip import vip
-from slipway.fleet.bootstrap.data import data as bootstrapdata
 from slipway.fleet.contract.facts import cluster_from
 from slipway.kube.client import Client
 from slipway.node.cluster.live import LiveCluster
@@ -51,9 +44,8 @@ from slipway.runtime.objects import Object
 from slipway.simulation import kubeadm
 from slipway.simulation.boot import in_thread
 from slipway.simulation.host.images import OsImage
-from slipway.simulation.host.machine import Hardware, hardware
 from slipway.simulation.plane import ManagementPlane, is_free
-from slipway.simulation.rehearsal import measured, transplant
+from slipway.simulation.rehearsal import likeness, transplant
 from slipway.simulation.workload.local import LocalClient
 from slipway.simulation.world import World
 
@@ -65,6 +57,7 @@ if TYPE_CHECKING:
     from slipway.embedded.server import Core
     from slipway.fleet.certificates import Pairs
     from slipway.fleet.contract.facts import ClusterFacts
+    from slipway.node.context import NodeContext
     from slipway.simulation.rehearsal.measured import Durations
     from slipway.simulation.rehearsal.original import Original
     from slipway.simulation.workload.cluster import WorkloadCluster
@@ -73,21 +66,12 @@ _PURPOSES = (certificates.CA, certificates.ETCD_CA, certificates.SERVICE_ACCOUNT
 _ALGORITHM, _DAYS = "ECDSA-P256", 3650
 # A manager that looks again more often than this has no time for anything else.
 _PACE = 0.02
-_LONGEST_BOOT = 0.5
-"""What the slowest host takes for a boot here, in real seconds."""
+_LONGEST_BOOT, _MOST_PACE = 0.5, 0.002
+"""What the slowest host takes for a boot here, in real seconds, and the most that a second of a host takes."""
 # Only what does not move at all is told as late: how long hosts really take is known from elsewhere.
 _DEADLINE = timedelta(hours=1)
 _PATIENCE = 60.0
 _LOOK = 0.05
-
-
-class Member(NamedTuple):
-    """A host that is a Node."""
-
-    host: str
-    node: str
-    version: str
-    control_plane: bool
 
 
 class Stand:
@@ -104,10 +88,11 @@ class Stand:
             max_failures=1,
             catalog_namespace=namespace if namespace != original.namespace else "",
         )
-        slowest = max((each.provision.seconds for each in durations.values()), default=1.0)
+        slowest = max((each.boot.seconds for each in durations.values()), default=1.0)
         self.plane = ManagementPlane(original.namespace, options, pace=_PACE)
-        self.world = World(registry=_host(original.registry) or "registry.invalid", pace=_LONGEST_BOOT / max(slowest, 1.0), seed=1)
-        self.members = members(original)
+        pace = min(_LONGEST_BOOT / max(slowest, 1.0), _MOST_PACE)
+        self.world = World(registry=_host(original.registry) or "registry.invalid", pace=pace, seed=1)
+        self.members = likeness.members(original)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Stand:
@@ -173,11 +158,11 @@ class Stand:
             except OperatorError:
                 # It is told when somebody wants it.
                 continue
-            self.world.registry.hold(reference, kubernetes_of(version))
+            self.world.registry.hold(reference, likeness.kubernetes_of(version))
 
     def _hosts(self, objects: Mapping[Kind, list[Manifest]]) -> None:
         """Every host of the cluster's pools, switched off, as it is: a Node's with that Node's image."""
-        devices = _devices(objects)
+        devices = likeness.devices(objects)
         nodes = {each.host: each for each in self.members}
         access = _agent_access(self.plane.server.kubeconfig(), self._original.namespace)
         for number, each in enumerate(objects[MACHINE_INVENTORY]):
@@ -185,10 +170,12 @@ class Stand:
             inventory = msgspec.convert(each, MachineInventory, strict=False)
             member = nodes.get(name)
             image = OsImage(f"{self.world.registry.address}/before", member.version if member is not None else "v0.0.0")
-            known = known_hardware(name, number, inventory, devices.get(name) or devices.get("") or DEFAULT_NETWORK_DEVICE, image.size)
+            known = likeness.known_hardware(
+                name, number, inventory, devices.get(name) or devices.get("") or DEFAULT_NETWORK_DEVICE, image.size
+            )
             host = self.world.add_host(name, image, known=known)
             host.machine.hostname = member.node if member is not None else name
-            host.machine.boot_seconds = self._durations[name].provision.seconds if name in self._durations else None
+            host.machine.boot_seconds = self._durations[name].boot.seconds if name in self._durations else None
             host.machine.tree.make_dirs(agent_paths.FOLDER, 0o700)
             host.machine.tree.write(agent_paths.CONNECTION, access(name), 0o600)
 
@@ -200,23 +187,23 @@ class Stand:
         version = str((plane.get("spec") or {}).get("version") or "")
         internal = vip.internal(infrastructure) is not None
         cluster = await self.world.restore((self.address, self.port), authority, etcd, version, planes, internal=internal)
-        carried = transplant.workload(self._original) or [(NODE, _node(each)) for each in self.members]
+        carried = transplant.workload(self._original) or [(NODE, likeness.node(each)) for each in self.members]
         for namespace in transplant.namespaces(carried):
             await cluster.client.create(NAMESPACE, {"metadata": {"name": namespace}})
         put(cluster.api.core, carried)
-        known = _peers(infrastructure, objects)
+        known = likeness.peers(infrastructure, objects)
         etcd_members = [
             etcdpod.Member(planes[name], f"https://{self.world.hosts[name].machine.hardware.address.partition('/')[0]}:2380")
             for name in planes
         ]
-        first: kubeadm.NodeContext | None = None
+        first: NodeContext | None = None
         for name, host in self.world.hosts.items():
             # What is written now is there before the boot comes to it.
             await host.power_on()
             member = next((each for each in self.members if each.host == name), None)
             if member is None:
                 continue
-            text = _configuration(facts, plane, member, host.machine.hardware)
+            text = likeness.configuration(facts, plane, member, host.machine.hardware)
             context = kubeadm.restore(host.machine, text, authority, etcd_members, control_plane=member.control_plane)
             if member.control_plane:
                 first = first or context
@@ -229,65 +216,23 @@ class Stand:
         await in_thread(lambda: kubeadm.publish(context, LiveCluster(administrator, patience=_PATIENCE), place, authority))
 
     def _is_taken_up(self) -> bool:
-        """Every host has taken its first plan, and every Node is Ready."""
+        """Every host has taken its first plan, and every Node of a host is Ready."""
         applied = plans.checksum(plans.EMPTY)
         hosts = [(each.get("status") or {}).get("plan") or {} for each in self.all(MACHINE_INVENTORY)]
-        nodes = self.workload.client.list(NODE)
+        known = {each.node for each in self.members}
+        nodes = [each for each in self.workload.client.list(NODE) if each["metadata"]["name"] in known]
         return all(each.get("checksum") == applied and each.get("state") for each in hosts) and all(
             condition_is_true(each, "Ready") for each in nodes
         )
 
     async def _until(self, holds: Callable[[], bool], problem: str) -> None:
-        end = time.monotonic() + _PATIENCE
-        while not holds():
+        # In looks and not by a clock: a machine that is too busy to look is given the time.
+        for _ in range(int(_PATIENCE / _LOOK)):
+            if holds():
+                return
             self.plane.check()
-            if time.monotonic() > end:
-                raise OperatorError(
-                    f"{problem} within {_PATIENCE:.0f} s: the machine that rehearses is too busy, or this is a fault of Slipway"
-                )
             await asyncio.sleep(_LOOK)
-
-
-def members(original: Original) -> list[Member]:
-    """The hosts that are Nodes, and of which version those are."""
-    kubelets = {
-        str(each["metadata"]["name"]): str(((each.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "")
-        for each in (original.workload or {}).get(NODE, ())
-    }
-    found = []
-    for host, machine in measured.nodes_of(original).items():
-        node = str(((machine.get("status") or {}).get("nodeRef") or {}).get("name") or "")
-        if not host or not node:
-            continue
-        version = kubelets.get(node) or kubernetes_of(str(machine["spec"].get("version") or ""))
-        found.append(Member(host, node, version, CONTROL_PLANE_LABEL in (machine["metadata"].get("labels") or {})))
-    return found
-
-
-def kubernetes_of(version: str) -> str:
-    """What the kubelet of an image says of itself, whose key may have a distribution's own mark, as in v1.33.7-2."""
-    return catalog.key(version).partition("+")[0].partition("-")[0]
-
-
-def known_hardware(name: str, number: int, inventory: MachineInventory, device: str, image_size: int) -> Hardware:
-    """A host with the address and the space that it reports; what it does not report is made up."""
-    made = hardware(name, number)._replace(interface=device)
-    facts = inventory.status.host_facts
-    if facts is not None and facts.free_bytes:
-        # One image is on the disk already.
-        made = made._replace(disk=min(facts.free_bytes.values()) + image_size)
-    network = inventory.spec.observed_network
-    interface = next((each for each in (network.interfaces if network is not None else ()) if each.name == device), None)
-    address = next((each for each in (interface.addresses if interface is not None else ()) if _interface(each) is not None), "")
-    if not address or network is None:
-        return made
-    gateway = next(
-        (route.gateway for route in network.routes if route.destination in ("default", "0.0.0.0/0") and _is_ipv4(route.gateway)), ""
-    )
-    own = IPv4Interface(address)
-    return made._replace(
-        address=str(own), gateway=gateway or str(own.network.network_address), mac=interface.mac if interface else made.mac
-    )
+        raise OperatorError(f"{problem} within {_PATIENCE:.0f} s: this is a fault of Slipway")
 
 
 def put(core: Core, objects: Iterable[tuple[Kind, Manifest]]) -> None:
@@ -324,58 +269,6 @@ def _by_kind(objects: Iterable[tuple[Kind, Manifest]]) -> dict[Kind, list[Manife
     return found
 
 
-def _devices(objects: Mapping[Kind, list[Manifest]]) -> dict[str, str]:
-    """The network device of each host of which a pool says it; under an empty name that of all others."""
-    found = {"": str((objects[BAREMETAL_CLUSTER][0].get("spec") or {}).get("networkDevice") or "")}
-    for pool in objects[MACHINE_INVENTORY_POOL]:
-        for member in pool["spec"].get("machineInventories") or ():
-            if member.get("networkDevice"):
-                found[str(member["name"])] = str(member["networkDevice"])
-    return found
-
-
-def _peers(infrastructure: BaremetalCluster, objects: Mapping[Kind, list[Manifest]]) -> vip.Peers:
-    machines = [
-        msgspec.convert(each, BaremetalMachine, strict=False)
-        for each in objects[BAREMETAL_MACHINE]
-        if CONTROL_PLANE_LABEL in (each["metadata"].get("labels") or {})
-    ]
-    wanted = vip.pool_names(machines)
-    pools = [
-        msgspec.convert(each, MachineInventoryPool, strict=False)
-        for each in objects[MACHINE_INVENTORY_POOL]
-        if each["metadata"]["name"] in wanted
-    ]
-    inventories = {
-        str(each["metadata"]["name"]): msgspec.convert(each, MachineInventory, strict=False) for each in objects[MACHINE_INVENTORY]
-    }
-    return vip.peers(infrastructure, pools, machines, inventories)
-
-
-def _configuration(facts: ClusterFacts, plane: Manifest, member: Member, known: Hardware) -> str:
-    """kubeadm's documents, as the bootstrap provider would have written them for this Node."""
-    spec = (plane.get("spec") or {}).get("kubeadmConfigSpec") or {}
-    cluster = {**(spec.get("clusterConfiguration") or {}), "controlPlaneEndpoint": facts.endpoint}
-    registration = {"name": member.node, "kubeletExtraArgs": [{"name": "provider-id", "value": provider_id(member.host)}]}
-    own = {"nodeRegistration": registration, "localAPIEndpoint": {"advertiseAddress": known.address.partition("/")[0], "bindPort": 6443}}
-    additional = bootstrapdata.AdditionalData(member.version, facts.name, facts.service_domain, facts.service_subnet, facts.pod_subnet)
-    parts = (
-        bootstrapdata.init_configuration(own, member.version),
-        bootstrapdata.cluster_configuration(cluster, member.version, additional),
-    )
-    return "---\n".join(parts)
-
-
-def _node(member: Member) -> Manifest:
-    """A Node that could not be read, as far as its Machine knows it."""
-    labels = {"kubernetes.io/hostname": member.node, "kubernetes.io/os": "linux"}
-    spec: Manifest = {"providerID": provider_id(member.host)}
-    if member.control_plane:
-        labels["node-role.kubernetes.io/control-plane"] = ""
-        spec["taints"] = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
-    return {"metadata": {"name": member.node, "uid": f"node-{member.node}", "labels": labels}, "spec": spec}
-
-
 def _agent_access(text: str, namespace: str) -> Callable[[str], bytes]:
     def written(name: str) -> bytes:
         return msgspec.json.encode({"kubeConfig": text, "namespace": namespace, "secretName": name})
@@ -385,18 +278,3 @@ def _agent_access(text: str, namespace: str) -> Callable[[str], bytes]:
 
 def _authority(pair: certificates.KeyPair) -> x509.Authority:
     return x509.Authority(x509.parse(pair.certificate)[0], keys.parse_private(pair.key))
-
-
-def _interface(text: str) -> IPv4Interface | None:
-    try:
-        return IPv4Interface(text)
-    except ValueError:
-        return None
-
-
-def _is_ipv4(text: str) -> bool:
-    try:
-        IPv4Address(text)
-    except ValueError:
-        return False
-    return True

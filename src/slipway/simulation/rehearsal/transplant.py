@@ -120,10 +120,10 @@ def _is_made_anew(manifest: Manifest) -> bool:
     metadata = manifest["metadata"]
     if metadata.get("namespace") != _SYSTEM:
         return False
-    names_ = [metadata["name"], *(str(each.get("name")) for each in metadata.get("ownerReferences") or ())]
-    return manifest.get("kind") != BUDGET.kind and any(
-        name == own or name.startswith(f"{own}-") for name in names_ for own in _OWN_WORKLOADS
-    )
+    if manifest.get("kind") == BUDGET.kind:
+        return False
+    related = [str(metadata["name"]), *(str(each.get("name")) for each in metadata.get("ownerReferences") or ())]
+    return any(name == own or name.startswith(f"{own}-") for name in related for own in _OWN_WORKLOADS)
 
 
 def _is_wanted(kind: Kind, manifest: Manifest) -> bool:

@@ -66,6 +66,7 @@ def _cd(shell: Shell, words: list[str]) -> int:
     if not shell.system.tree.is_dir(target):
         shell.complain(f"cd: can't cd to {words[0] if words else target}")
         return 2
+    shell.variables["OLDPWD"], shell.variables["PWD"] = shell.folder, target
     shell.folder = target
     return 0
 

@@ -53,8 +53,8 @@ class Shell:
     def __init__(self, system: System, process: Process, *, name: str = "sh", arguments: list[str] | None = None) -> None:
         self.system = system
         self.name, self.arguments = name, list(arguments or ())
-        self.variables = dict(process.environment)
-        self.exported = set(process.environment)
+        self.variables = {**process.environment, "PWD": process.folder}
+        self.exported = {*process.environment, "PWD"}
         self.functions: dict[str, Command] = {}
         self.options: set[str] = set()
         self.folder = process.folder

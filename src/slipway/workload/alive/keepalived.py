@@ -2,7 +2,8 @@
 
 Every host starts as BACKUP and nobody preempts, so a host that comes back takes nothing away.  Peers are unicast and never empty: a
 host that others do not list would become a second master, and an empty list would fall back to multicast.  A script with weight 0
-puts a host without a ready API server into FAULT; a negative weight would change nothing where nobody preempts.
+puts a host without a ready API server into FAULT; a negative weight would change nothing where nobody preempts.  It comes before all
+other processes of its host: one that has no processor for three seconds is taken for dead by its peers while it still has the address.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ YIELD_FILE = f"{STATE_FOLDER}/yield"
 """What the side car writes 1 into to put keepalived into FAULT."""
 
 PROCESS_ID_FILE = f"{STATE_FOLDER}/keepalived.pid"
+VRRP_ID_FILE = f"{STATE_FOLDER}/vrrp.pid"
 
 ADVERTISEMENT_SECONDS = 1
 # The highest priority waits (256 - 200) / 256 of a second after the holder said that it leaves: by then its address is gone.
@@ -28,6 +30,7 @@ global_defs {{
     enable_script_security
     script_user root
     vrrp_garp_master_refresh 30
+    vrrp_priority -20
 }}
 
 vrrp_script api_server {{

@@ -68,11 +68,11 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
                         "--vrrp",
                         f"--use-file={CONFIGURATION}",
                         f"--pid={keepalived.PROCESS_ID_FILE}",
-                        f"--vrrp_pid={keepalived.STATE_FOLDER}/vrrp.pid",
+                        f"--vrrp_pid={keepalived.VRRP_ID_FILE}",
                     ],
                     "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
                     # SETGID, as keepalived sets the groups of its scripts.
-                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID"),
+                    "securityContext": _capabilities("NET_ADMIN", "NET_RAW", "NET_BROADCAST", "SETGID", "SYS_NICE"),
                     "volumeMounts": [
                         _mount("configuration", CONFIGURATION_FOLDER, read_only=True),
                         _mount("state", keepalived.STATE_FOLDER),
@@ -85,7 +85,7 @@ def manifest(image: str = DEFAULT_IMAGE) -> Manifest:
                     "command": ["/opt/slipway/bin/slipway", "alive"],
                     "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
                     "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
-                    # For an address that a killed keepalived left behind.
+                    # For an address that a keepalived left behind which was killed, or hangs.
                     "securityContext": _capabilities("NET_ADMIN"),
                     "volumeMounts": [
                         _mount("configuration", CONFIGURATION_FOLDER),

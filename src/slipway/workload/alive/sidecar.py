@@ -1,4 +1,5 @@
-"""The side car of keepalived: brings it new peers, keeps the Lease of the address, and takes away what a killed keepalived left.
+"""The side car of keepalived: brings it new peers, keeps the Lease of the address, and takes away what a keepalived left that was killed
+or hangs.
 
 It talks to the API server of its own host, since the virtual address is what it serves.  It does so with the host's admin.conf, of which
 it takes the certificates and not the server.  A smaller credential would guard nothing: who is root in a container of this host that has
@@ -15,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,8 +26,9 @@ from slipway.host import netlink
 from slipway.kube import connection, kubeconfig
 from slipway.kube.client import Client
 from slipway.kube.errors import ApiError
-from slipway.workload.alive import keepalived, lease, pod, values
+from slipway.workload.alive import keepalived, lease, pod, pulse, values
 from slipway.workload.alive.lease import Action, Memory, Situation
+from slipway.workload.alive.pulse import Beat, Pulse
 from slipway.workload.alive.values import CONFIG_MAP, LEASE, NAMESPACE
 
 if TYPE_CHECKING:
@@ -42,7 +45,8 @@ _RETRY_SECONDS = 5.0
 _LEAVE_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
 # Others take over three seconds after they last heard of this host: by then an address without a keepalived must be gone.
-_GUARD_SECONDS = 1.0
+_GUARD_SECONDS = 0.5
+_CALM_SECONDS = 1.0
 _REQUEST_SECONDS = 5.0
 
 
@@ -53,6 +57,7 @@ class Files(NamedTuple):
     configuration: Path = Path(pod.CONFIGURATION)
     give_way: Path = Path(keepalived.YIELD_FILE)
     process_id: Path = Path(keepalived.PROCESS_ID_FILE)
+    vrrp_id: Path = Path(keepalived.VRRP_ID_FILE)
     kubeconfig: Path = Path(ADMIN_KUBECONFIG)
 
 
@@ -83,13 +88,17 @@ class SideCar:
         remove_address: Callable[[str, str, int], None] = netlink.remove_address,
         connect: Callable[[], Client] | None = None,
         fault_of: Callable[[Path], str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
         self._known = known
         self._files = files
         self._addresses = addresses
         self._remove_address = remove_address
-        self._orphaned = False
+        self._clock = clock
+        # Since when the address has been without a keepalived; None where it is not.
+        self._orphaned_at: float | None = None
+        self._pulse = Pulse(Beat(), clock())
         self._connect = connect or self._connect_to_this_host
         self._fault_of = fault_of or _fault_of
         self._memory = Memory()
@@ -122,16 +131,40 @@ class SideCar:
             return False  # the device is gone, and what it had
 
     def guard(self) -> None:
-        """Take the address away where it has been without a keepalived twice in a row: one that was killed leaves it behind, and the
-        next one may be long in coming, as the kubelet waits ever longer before it starts a container again."""
-        orphaned = self.has_address() and keepalived_process(self._files.process_id) is None
-        if orphaned and self._orphaned:
-            try:
-                self._remove_address(self._known.interface, self._known.vip, 32)
-                self._say(f"keepalived is gone and left {self._known.vip} behind: taken away")
-            except OSError as error:
-                self._say_once("orphan", f"keepalived is gone and left {self._known.vip} behind, which cannot be taken away: {error}")
-        self._orphaned = orphaned
+        """Take the address away from a keepalived that does not look after it: one that is gone, or one that hangs, which is ended.
+
+        The next one may be long in coming, as the kubelet waits ever longer before it starts a container again.
+        """
+        now, holder = self._clock(), self.has_address()
+        main = pulse.process(self._files.process_id)
+        self._pulse = self._pulse.felt(pulse.beat(self._files.vrrp_id), now)
+        if main is None:
+            # One that starts has a while until it must be heard of.
+            self._pulse = Pulse(Beat(), now)
+            if not holder:
+                self._orphaned_at = None
+            elif self._orphaned_at is None:
+                self._orphaned_at = now
+            elif now - self._orphaned_at >= _CALM_SECONDS:
+                self._take_away("is gone")
+            return
+        self._orphaned_at = None
+        if not self._pulse.hangs(now, holder=holder):
+            return
+        if holder:
+            self._take_away("hangs")
+        self._say(f"keepalived has done nothing for {now - self._pulse.since:.1f} s and is ended, so that the kubelet starts it anew")
+        for process in (self._pulse.beat.process, main):
+            if process:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+    def _take_away(self, why: str) -> None:
+        try:
+            self._remove_address(self._known.interface, self._known.vip, 32)
+            self._say(f"keepalived {why} and left {self._known.vip} behind: taken away")
+        except OSError as error:
+            self._say_once("orphan", f"keepalived {why} and left {self._known.vip} behind, which cannot be taken away: {error}")
 
     def arbitrate(self) -> None:
         """Look at the Lease once, where that is of interest, and do what follows from it."""
@@ -227,7 +260,7 @@ class SideCar:
 
     def _watch_for_ever(self) -> None:
         while not self.stop.is_set():
-            pause = _GUARD_SECONDS
+            pause = _CALM_SECONDS
             try:
                 self.watch_once(_WATCH_SECONDS)
             except (OperatorError, OSError) as error:
@@ -256,7 +289,7 @@ class SideCar:
         self._given_way = given_way
 
     def _signal(self, number: signal.Signals) -> None:
-        process = keepalived_process(self._files.process_id)
+        process = pulse.process(self._files.process_id)
         if process is None:
             self._say(f"keepalived does not run, so nobody gets {number.name}")
             return
@@ -271,15 +304,6 @@ class SideCar:
     def _say(self, text: str) -> None:
         sys.stdout.write(f"[alive] {text}\n")
         sys.stdout.flush()
-
-
-def keepalived_process(file: Path) -> int | None:
-    """The process that the file names, if it is a keepalived: a file that a killed one left may name another program's."""
-    try:
-        process = int(file.read_text())
-        return process if Path(f"/proc/{process}/comm").read_text().strip() == "keepalived" else None
-    except (OSError, ValueError):
-        return None
 
 
 def _fault_of(path: Path) -> str:

@@ -47,7 +47,8 @@ def test_an_object_has_a_budget_for_all_its_rules() -> None:
     assert (OBJECT_LIMIT, CALL_LIMIT) == (10_000_000, 1_000_000)
 
 
-def test_a_schema_without_rules_needs_no_compiler() -> None:
+@pytest.mark.asyncio
+async def test_a_schema_without_rules_needs_no_compiler() -> None:
     plain = StructuralSchema({"type": "object", "properties": {"spec": LIST}})
-    assert plain.rule_errors({"spec": []}, None, [], []) == []
+    assert await plain.rule_errors({"spec": []}, None, [], []) == []
     assert plain.definition_errors("spec") == []

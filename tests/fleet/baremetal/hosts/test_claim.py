@@ -9,7 +9,7 @@ import pytest
 from fleet.baremetal.estate import NS, Estate
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
-from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
 from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.hosts.claim import Claimant, LostClaimError, SameHostError, choose
@@ -55,6 +55,8 @@ def test_a_host_that_nobody_marked_yet_can_be_had() -> None:
         (FREE._replace(state="Unavailable"), "it is Unavailable"),
         (FREE._replace(state="Preparing"), "it is Preparing"),
         (FREE._replace(ready=False, why_not_ready="its agent is silent"), "it is not ready: its agent is silent"),
+        (FREE._replace(dirty=True), "says that its kubelet would start again"),
+        (FREE._replace(quarantined_by="x"), "in quarantine"),
         (None, "there is no such MachineInventory"),
     ],
 )
@@ -172,3 +174,23 @@ async def test_a_host_that_works_on_a_plan_cannot_be_claimed(metal: Estate) -> N
     await metal.patch(SECRET, "rack-1", {"data": {"applied-checksum": ""}})
     with pytest.raises(LostClaimError, match="works on a plan"):
         await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+
+
+@pytest.mark.asyncio
+async def test_a_host_whose_inventory_does_not_tell_yet_that_it_is_not_clean_is_not_claimed(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    await metal.applies("rack-1")
+    await metal.reconcile("m")
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+    await metal.says("rack-1", clean=False)
+    await metal.patch(MACHINE_INVENTORY, "rack-1", {"status": {"hostFacts": None}}, subresource="status")
+    with pytest.raises(LostClaimError, match="says that its kubelet would start again"):
+        await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+    await metal.says("rack-1", clean=True)
+    await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from fleet.machines.stage import NAME_LABEL, NETWORK, Stage
 from fleet.world import preserving_crd
@@ -14,7 +15,7 @@ from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHI
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.healthcheck.reconciler import RECONNECT_RETRY, MachineHealthCheckReconciler
 from slipway.fleet.machines.healthcheck.watches import of_machine
-from slipway.runtime.objects import DONE, Request, Result, timestamp
+from slipway.runtime.objects import DONE, Object, Request, Result, timestamp
 
 pytestmark = pytest.mark.asyncio
 
@@ -31,6 +32,7 @@ def _reconciler(stage: Stage) -> MachineHealthCheckReconciler:
         workload=stage.workload,
         events=stage.events,
         enqueue=stage.enqueued.append,
+        watch=stage.watched.append,
         clock=lambda: stage.now,
     )
 
@@ -246,6 +248,35 @@ async def test_a_request_is_made_from_a_template_and_withdrawn_when_the_machine_
     await _settle_nodes(stage)
     await _reconcile(stage, reconciler)
     assert await stage.names(REQUEST) == ["m2"]
+
+
+async def test_requests_and_their_template_are_watched_for_the_checks_that_they_concern(stage: Stage) -> None:
+    await _install_requests(stage)
+    reconciler = await _begun(stage, templateRef=TEMPLATE_REF)
+    await _machine(stage, "m1", failed_for=400)
+    await _machine(stage, "m2", failed_for=400)
+    await _reconcile(stage, reconciler, times=2)
+    assert [watch.kind for watch in stage.watched] == [TEMPLATE, REQUEST]
+    for watch in stage.watched:
+        assert watch.requests is not None
+        assert watch.when is not None
+        for manifest in await stage.client.list(watch.kind, "ns"):
+            found = Object(watch.kind, msgspec.json.encode(manifest))
+            assert set(await watch.requests(found, stage.cache)) == {Request("ns", "h")}
+            # What others write to it is not ours to judge.
+            assert (watch.when(None, found), watch.when(found, None), watch.when(found, found)) == (True, True, False)
+
+
+async def test_a_template_that_is_missing_is_waited_for_where_there_can_be_one(stage: Stage) -> None:
+    reconciler = await _begun(stage, templateRef=TEMPLATE_REF)
+    await _machine(stage, "m", failed_for=400)
+    with pytest.raises(OperatorError):
+        await _reconcile(stage, reconciler)
+    assert stage.watched == []
+    await _install_requests(stage, template=False)
+    with pytest.raises(OperatorError):
+        await _reconcile(stage, reconciler)
+    assert [watch.kind for watch in stage.watched] == [TEMPLATE]
 
 
 async def test_a_template_that_is_missing_is_told_on_each_machine(stage: Stage) -> None:

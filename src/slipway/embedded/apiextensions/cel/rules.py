@@ -7,9 +7,11 @@ with a warning, unless the rule asks for the old value.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.embedded.apiextensions.cel import fieldpaths
+from slipway.embedded.apiextensions.cel.patience import AT_ONCE, apart
 from slipway.embedded.apiextensions.cel.program import ExpressionError, Program, compiled
 from slipway.embedded.apiextensions.cel.shapes import Shape
 from slipway.embedded.apiextensions.cel.types import BOOL, STRING, Type, optional_of
@@ -96,6 +98,7 @@ class Found:
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
         self.budget = budget
+        self.call_limit = min(CALL_LIMIT, budget)
 
     @property
     def is_spent(self) -> bool:
@@ -199,7 +202,7 @@ class RuleTree:
     def _judge(self, rule: Rule, variables: Manifest, value: Any, place: str, update: _Update, found: Found) -> None:
         kind = self._schema.get("type") or ""
         assert rule.program is not None
-        run = rule.program.start(variables, CALL_LIMIT)
+        run = rule.program.start(variables, found.call_limit)
         problem = ""
         holds: Any = None
         try:
@@ -231,7 +234,7 @@ class RuleTree:
         """What the error says: the message that the rule computes, the one that it has, or the rule itself."""
         made = ""
         if rule.message is not None:
-            run = rule.message.start(variables, CALL_LIMIT)
+            run = rule.message.start(variables, found.call_limit)
             try:
                 made = str(rule.message.step(run)).strip()
             except EvaluationError:
@@ -304,3 +307,8 @@ class Rules:
         update = _CREATION if old is None else _Update((manifest, old))
         self.tree.validate(manifest, old, "", update, found)
         return found
+
+    async def judge(self, manifest: Manifest, old: Manifest | None) -> Found:
+        """The same, with no more than a moment in which nobody else has a turn."""
+        found = self.validate(manifest, old, AT_ONCE)
+        return await apart(partial(self.validate, manifest, old)) if found.is_spent else found

@@ -13,10 +13,10 @@ import msgspec
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY, SECRET
-from slipway.api.elemental import plan
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.hosts import record
-from slipway.fleet.baremetal.hosts.host import HostOwner, annotations_patch, host_of
+from slipway.fleet.baremetal.hosts.host import NOT_CLEAN, HostOwner, annotations_patch, host_of
+from slipway.fleet.baremetal.plans.planfacts import plan_facts
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
 
@@ -75,6 +75,10 @@ def why_not(host: Host, claimant: Claimant) -> str:
         return "it declares data volumes, which are not supported"
     if host.state not in ("", names.AVAILABLE):
         return f"it is {host.state}"
+    if host.quarantined_by:
+        return "it is in quarantine until it has been cleaned"
+    if host.dirty:
+        return NOT_CLEAN
     if not host.ready:
         return f"it is not ready: {host.why_not_ready}"
     return ""
@@ -151,7 +155,10 @@ async def _busy(client: AsyncClient, name: str, namespace: str) -> str:
     secret = await client.find(SECRET, name, namespace)
     if secret is None:
         return "its plan Secret is missing"
-    return "its host works on a plan" if plan.read(secret.get("data")).in_flight else ""
+    found = plan_facts(secret)
+    if found.is_dirty:
+        return NOT_CLEAN
+    return "its host works on a plan" if found.in_flight else ""
 
 
 async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str, seen: Cycle) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 QUARANTINE_ANNOTATION = "slipway.io/quarantined-by"
 """On an inventory that was given up without having been cleaned: the BaremetalMachine whose clean plan must be applied first."""
+NOT_CLEAN = "it has applied its clean plan and says that its kubelet would start again, or that containers are left on it"
 OWNER_INDEX = "owner-baremetalmachine"
 
 
@@ -50,6 +51,8 @@ class Host(NamedTuple):
     failure_domain: str = ""
     group: str = ""
     """The control plane or deployment that it is or was allocated for, as cluster/name."""
+    dirty: bool = False
+    """It has applied its clean plan, and says that it is not clean."""
 
 
 def host_from(found: Object) -> Host:
@@ -57,6 +60,7 @@ def host_from(found: Object) -> Host:
     inventory = read(found, MachineInventory)
     owner = HostOwner(*(annotations.get(name, "") for name in names.OWNER_ANNOTATIONS))
     ready = next((condition for condition in inventory.status.conditions if condition.type == READY_CONDITION), None)
+    facts, plan = inventory.status.host_facts, inventory.status.plan
     return Host(
         name=found.name,
         pool=annotations.get(names.POOL_ANNOTATION, ""),
@@ -70,6 +74,7 @@ def host_from(found: Object) -> Host:
         why_not_ready="its host has not taken a plan yet" if ready is None else ready.message or ready.reason,
         failure_domain=found.metadata.labels.get(names.FAILURE_DOMAIN_LABEL, ""),
         group=annotations.get(names.GROUP_ANNOTATION, ""),
+        dirty=facts is not None and facts.clean is False and plan.type == names.PLAN_CLEAN and plan.checksum == facts.plan,
     )
 
 

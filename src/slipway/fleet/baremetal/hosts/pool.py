@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
-from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
+from slipway.fleet.baremetal.hosts.host import NOT_CLEAN, QUARANTINE_ANNOTATION
 from slipway.fleet.contract import selectors
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MEMBER_UNSUPPORTED_REASON = "MemberUnsupported"
 MEMBER_ORPHANED_REASON = "MemberOrphaned"
 SELECTOR_INVALID_REASON = "SelectorInvalid"
+MEMBER_NOT_CLEAN_REASON = "MemberNotClean"
 
 # What the counters of the status are called, by the state of a host.
 _COUNTERS = {state: state.lower() for state in names.ALLOCATION_STATES}
@@ -79,7 +80,7 @@ def state_of(host: Host | None, pool: str) -> str:
     state = host.state or names.AVAILABLE
     if state not in names.ALLOCATION_STATES:
         return names.UNAVAILABLE
-    if state == names.AVAILABLE and (host.owner is not None or not host.ready or host.volumes):
+    if state == names.AVAILABLE and (host.owner is not None or not host.ready or host.volumes or host.dirty):
         return names.UNAVAILABLE
     return state
 
@@ -114,6 +115,9 @@ def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
                     f"again: kubectl annotate machineinventory {name} {way}",
                 )
             )
+        elif host.dirty and host.owner is None:
+            again = f"kubectl annotate --overwrite machineinventory {name} {QUARANTINE_ANNOTATION}=by-hand"
+            found.append(Problem(MEMBER_NOT_CLEAN_REASON, f"{name}: {NOT_CLEAN}; mend it, or to have it cleaned once more: {again}"))
         elif host.volumes:
             found.append(
                 Problem(

@@ -262,7 +262,7 @@ class MachineInventoryPoolReconciler:
             return False
         found = planfacts.plan_facts(secret)
         if (found.type, found.owner) == (names.PLAN_CLEAN, host.quarantined_by):
-            return found.outcome == "applied"
+            return found.outcome == "applied" and not found.is_dirty
         if not found.in_flight:
             now = self._clock()
             wanted = plan.clean(f"{host.quarantined_by}/{timestamp(now)}")

@@ -122,9 +122,9 @@ def _deletion(observed: Observed, now: datetime) -> Step:
     if plan is None:
         return Step.WAIT_FOR_SECRET
     if plan.owner == observed.name and plan.type == PLAN_CLEAN:
-        if plan.outcome == "applied":
+        if plan.outcome == "applied" and not plan.is_dirty:
             return Step.RELEASE
-        if plan.outcome == "failed":
+        if plan.outcome in ("applied", "failed"):
             return Step.CLEAN if observed.retry else Step.CLEAN_FAILED
         return Step.WAIT_FOR_CLEAN
     if plan.outcome == "in-progress" or (plan.outcome == "pending" and plan.written is not None and now - plan.written < UNTOUCHED):

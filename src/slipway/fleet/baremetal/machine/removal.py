@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE, MACHINE_INVENTORY
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, host_of
+from slipway.fleet.baremetal.hosts.host import NOT_CLEAN, QUARANTINE_ANNOTATION, host_of
 from slipway.fleet.baremetal.machine.decision import Step
 from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION, RETRY_ANNOTATION
 from slipway.fleet.baremetal.plans import planfacts
@@ -102,14 +102,16 @@ class Removal:
         assert run.plan is not None
         await self._state(run, names.UNAVAILABLE)
         run.phase = names.FAILED_PHASE
+        why = NOT_CLEAN if run.plan.is_dirty else run.plan.printed or "it printed nothing"
         run.tell(
             names.HOST_CLEANED_CONDITION,
             FALSE,
             names.CLEAN_FAILED_REASON,
-            f"the host could not be cleaned: {run.plan.printed or 'it printed nothing'}\nMend the host and set the annotation "
+            f"the host could not be cleaned: {why}\nMend the host and set the annotation "
             f"{RETRY_ANNOTATION} on the BaremetalMachine; {_FORCE_HINT}",
         )
-        run.tell(names.PLAN_APPLIED_CONDITION, FALSE, names.PLAN_FAILED_REASON, run.plan.printed)
+        if not run.plan.is_dirty:
+            run.tell(names.PLAN_APPLIED_CONDITION, FALSE, names.PLAN_FAILED_REASON, run.plan.printed)
 
     async def _give_up(self, run: Run) -> None:
         """The host stays out of use until its agent has applied the clean plan of this machine, should it ever come back."""

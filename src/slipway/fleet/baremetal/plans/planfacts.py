@@ -9,6 +9,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.elemental import names as elemental
@@ -49,6 +51,8 @@ class PlanFacts(NamedTuple):
     image: str = ""
     bootstrap_hash: str = ""
     boot_before: str = ""
+    clean: bool | None = None
+    """What the host said of itself when it had applied this plan; None where it said nothing, as other agents do not."""
 
     @property
     def in_flight(self) -> bool:
@@ -60,6 +64,11 @@ class PlanFacts(NamedTuple):
         text = "\n".join(f"{name}: {output.strip()}" for name, output in self.output.items() if output.strip())
         return text if len(text) <= _SHOWN else f"…{text[-_SHOWN:]}"
 
+    @property
+    def is_dirty(self) -> bool:
+        """Whether a host that has applied its clean plan is not clean, as it says itself."""
+        return self.type == names.PLAN_CLEAN and self.outcome == "applied" and self.clean is False
+
 
 class Marks(NamedTuple):
     """What is noted down beside a plan."""
@@ -69,6 +78,13 @@ class Marks(NamedTuple):
     image: str = ""
     bootstrap_hash: str = ""
     boot_before: str = ""
+
+
+class _HostFacts(msgspec.Struct):
+    """What of the host's facts matters here."""
+
+    clean: bool | None = None
+    plan: str = ""
 
 
 def plan_facts(secret: Manifest) -> PlanFacts:
@@ -85,7 +101,16 @@ def plan_facts(secret: Manifest) -> PlanFacts:
         image=annotations.get(IMAGE_ANNOTATION, ""),
         bootstrap_hash=annotations.get(BOOTSTRAP_HASH_ANNOTATION, ""),
         boot_before=annotations.get(BOOT_BEFORE_ANNOTATION, ""),
+        clean=_clean(secret.get("data") or {}, state.plan_checksum),
     )
+
+
+def _clean(data: Mapping[str, str], checksum: str) -> bool | None:
+    try:
+        told = msgspec.json.decode(plans.plain({plans.HOST_FACTS: data.get(plans.HOST_FACTS, "")})[plans.HOST_FACTS], type=_HostFacts)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return told.clean if checksum and told.plan == checksum else None
 
 
 async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks, max_failures: int, now: datetime) -> Manifest:

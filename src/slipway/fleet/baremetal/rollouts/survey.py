@@ -24,7 +24,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.options import BaremetalOptions
+from slipway.fleet.baremetal.options import REGISTRY_SECRET
 from slipway.fleet.baremetal.plans import catalog
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.preflight import HeldLease, Survey
@@ -43,7 +43,12 @@ _PATIENCE = 10.0
 
 
 async def survey(
-    client: AsyncClient, namespace: str, name: str, leases: Sequence[tuple[str, Lease]], catalog_namespace: str = ""
+    client: AsyncClient,
+    namespace: str,
+    name: str,
+    leases: Sequence[tuple[str, Lease]],
+    catalog_namespace: str = "",
+    registry_secret: str = REGISTRY_SECRET,
 ) -> Survey:
     """Everything about the cluster of that name; an OperatorError where there is none."""
     cluster = await client.find(CLUSTER, name, namespace)
@@ -73,7 +78,7 @@ async def survey(
         seed_images=await _listed(client, SEED_IMAGE, namespace),
         catalog=None if config is None else dict(config.get("data") or {}),
         catalog_place=f"{place}/{CATALOG_NAME}",
-        platform_registry=await _platform_registry(client, place),
+        platform_registry=catalog.platform_registry(await client.find(SECRET, registry_secret, place)),
         leases=[
             HeldLease(controllers, f"{lease.namespace}/{lease.name}", await client.find(LEASE, lease.name, lease.namespace))
             for controllers, lease in leases
@@ -101,10 +106,6 @@ async def _infrastructure(client: AsyncClient, cluster: Manifest, namespace: str
     if reference.get("kind") != BAREMETAL_CLUSTER.kind:
         return None
     return await client.find(BAREMETAL_CLUSTER, str(reference.get("name")), namespace)
-
-
-async def _platform_registry(client: AsyncClient, namespace: str) -> str:
-    return catalog.platform_registry(await client.find(SECRET, BaremetalOptions().registry_secret, namespace))
 
 
 async def _nodes(client: AsyncClient, namespace: str, cluster: str) -> tuple[list[Manifest] | None, str]:

@@ -57,8 +57,16 @@ _LONGEST_REASON = 123
 _CLOSING = 1.0
 
 
+# How a call can end, as ``called`` is told it.
+NEW, KNOWN, REFUSED, BUSY, GONE, ERROR = "new", "known", "refused", "busy", "gone", "error"
+ENDINGS = (NEW, KNOWN, REFUSED, BUSY, GONE, ERROR)
+
+
 class RegistrationEndpoint:
-    """``authorities`` are those of the certificate that this endpoint shows, which hosts are given to trust."""
+    """``authorities`` are those of the certificate that this endpoint shows, which hosts are given to trust.
+
+    ``called`` is told how each call of a host that wanted to register has ended.
+    """
 
     def __init__(
         self,
@@ -69,6 +77,7 @@ class RegistrationEndpoint:
         api_server: ApiServer,
         deadline: float = protocol.DEADLINE_SECONDS,
         most_at_once: int = MOST_AT_ONCE,
+        called: Callable[[str], None] | None = None,
     ) -> None:
         self._client = client
         self._cache = cache
@@ -77,6 +86,7 @@ class RegistrationEndpoint:
         self._deadline = deadline
         self._places = most_at_once
         self._most_hosts = MOST_HOSTS
+        self._called = called or (lambda ending: None)
         self._busy: set[Identity] = set()
         self._recent: dict[Identity, tuple[float, Manifest]] = {}
         self._tpm_authorities: dict[str, tuple[float, bytes]] = {}
@@ -92,6 +102,7 @@ class RegistrationEndpoint:
             registration = await self._registration(request.match_info["token"])
         except OperatorError as error:
             _log.error("Registrations cannot be read", extra=fields(err=error.message))
+            self._called(ERROR)
             return _no_answer()
         if registration is None:
             return web.Response(status=404, text="there is no registration with this token\n")
@@ -99,6 +110,7 @@ class RegistrationEndpoint:
             config = configuration.client_config(registration, self._authorities())
             return web.Response(body=configuration.as_yaml(config), content_type="application/yaml")
         if self._places <= 0:
+            self._called(BUSY)
             return web.Response(status=503, headers={"Retry-After": "1"}, text="too many hosts register at once: try again\n")
         self._places -= 1
         try:
@@ -121,17 +133,21 @@ class RegistrationEndpoint:
             claimed = identity.claim(request.headers.get("Authorization", ""), auth, datetime.now(UTC), authorities)
         except ProtocolError as error:
             _log.warning("A host was refused", extra=fields(remote=request.remote, err=str(error)))
+            self._called(REFUSED)
             return web.Response(status=401, text=f"{error}\n")
         except OperatorError as error:
             _log.error("The makers of TPMs cannot be read", extra=fields(err=error.message))
+            self._called(ERROR)
             return _no_answer()
         socket = web.WebSocketResponse(timeout=_CLOSING, max_msg_size=_LARGEST_MESSAGE, compress=False)
         await socket.prepare(request)
         talk = _Talk(socket, registration, claimed)
+        ending = REFUSED
         try:
             async with asyncio.timeout(self._deadline):
-                await self._talk(talk)
+                ending = await self._talk(talk)
         except _GoneError:
+            ending = GONE
             _log.info("A host went away while it registered", extra=fields(remote=request.remote))
         except (ProtocolError, RefusedError, TakenError) as error:
             await talk.refuse(str(error))
@@ -139,11 +155,13 @@ class RegistrationEndpoint:
             await talk.refuse(f"a registration has {self._deadline:g} s in all, and they are over: register again")
         except OperatorError as error:
             _log.error("A registration could not be written down", extra=fields(remote=request.remote, err=error.message))
+            ending = ERROR
             await talk.refuse("the management cluster did not take the registration: register again later, or look at the manager's log")
+        self._called(ending)
         return socket
 
-    async def _talk(self, talk: _Talk) -> None:
-        """The whole conversation."""
+    async def _talk(self, talk: _Talk) -> str:
+        """The whole conversation, and whether the host was known before."""
         challenge = identity.challenge(talk.claimed)
         if challenge is not None:
             await talk.socket.send_bytes(challenge.message)
@@ -165,6 +183,7 @@ class RegistrationEndpoint:
             config = await self._commit(session, updating=step.updating)
             await talk.socket.send_bytes(protocol.encode_config(session.version, configuration.as_yaml(config)))
             await talk.socket.close()
+            return NEW if session.known is None else KNOWN
         finally:
             self._busy.discard(who)
 

@@ -1,8 +1,7 @@
-"""The server that hosts call: the registration and the images for it, by HTTPS with a certificate of the manager's own."""
+"""The server that hosts call: the registration and the images for it, by HTTPS."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -13,15 +12,16 @@ from slipway.fleet.inventory.registration.configuration import ApiServer
 from slipway.fleet.inventory.registration.endpoint import RegistrationEndpoint
 from slipway.fleet.inventory.seed.download import SeedDownloads
 from slipway.runtime.healthz import parse_address
-from slipway.runtime.webhook.serving import HttpsServer, Pair
+from slipway.runtime.webhook.serving import LOOK, HttpsServer, Pair
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from slipway.fleet.inventory.options import InventoryOptions
+    from slipway.fleet.inventory.registration.certificate import Source
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.webhook.store import CertificateStore
 
 # A host with a TPM sends its keys and their proof in one header.
 _LARGEST_HEADER = protocol.MAX_HEADER + 1024
@@ -32,11 +32,21 @@ _IDLE = 15.0
 class RegistrationServer:
     """Served by every replica; ``own`` is how the manager itself reaches the API server, which hosts are told unless options say better."""
 
-    def __init__(self, client: AsyncClient, cache: Cache, store: CertificateStore, options: InventoryOptions, *, own: ApiServer) -> None:
+    def __init__(
+        self,
+        client: AsyncClient,
+        cache: Cache,
+        source: Source,
+        options: InventoryOptions,
+        *,
+        own: ApiServer,
+        called: Callable[[str], None] | None = None,
+        look: float = LOOK,
+    ) -> None:
         address = parse_address(options.bind_address, FLAG)
         if address is None:
             raise ValueError("there is no address to serve the registration on")
-        self._store = store
+        self._source = source
         self.authorities = b""
         """Of the certificate that is shown; empty before there is one."""
         application = web.Application()
@@ -45,6 +55,7 @@ class RegistrationServer:
             cache,
             authorities=lambda: self.authorities,
             api_server=ApiServer(options.api_server.rstrip("/") or own.url, own.ca),
+            called=called,
         )
         self.endpoint.add_routes(application)
         SeedDownloads(client, cache).add_routes(application)
@@ -57,6 +68,7 @@ class RegistrationServer:
             port=address.port,
             largest_header=_LARGEST_HEADER,
             idle=_IDLE,
+            look=look,
         )
 
     @property
@@ -66,9 +78,9 @@ class RegistrationServer:
 
     async def pair(self) -> Pair:
         """The certificate to show, and from then on its authorities to be told."""
-        current = await self._store.ensure(datetime.now(UTC))
-        self.authorities = current.authorities
-        return Pair(current.certificate, current.key)
+        shown = await self._source.shown()
+        self.authorities = shown.authorities
+        return shown.pair
 
     def ready(self) -> str:
         return self._serving.ready()

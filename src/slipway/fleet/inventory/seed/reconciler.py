@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.inventory.registration.certificate import Given
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
 
@@ -103,7 +104,7 @@ WATCHES = (Watch(SEED_IMAGE), Watch(MACHINE_REGISTRATION, of_registration))
 
 
 class SeedImageReconciler:
-    """``home`` is where the certificate of the registration is kept."""
+    """``home`` is where the certificate of the registration is kept, where the manager has not been given one."""
 
     name = NAME
     watches = WATCHES
@@ -116,12 +117,13 @@ class SeedImageReconciler:
         server_url: str,
         home: str,
         *,
+        given: Given | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._cache = cache
         self._server_url = server_url
-        self._home = home
+        self._home, self._given = home, given
         self._clock = clock
         cache.add_index(SEED_IMAGE, _BY_REGISTRATION, registrations)
 
@@ -205,6 +207,8 @@ class SeedImageReconciler:
         return Result(_RETRY) if image.spec.cleanup_after_minutes else DONE
 
     async def _authorities(self) -> bytes:
+        if self._given is not None:
+            return self._given.authorities()
         found = await self._client.find(SECRET, SERVING_SECRET, self._home)
         known = from_secret(found) if found is not None else None
         return known.authorities if known is not None else b""

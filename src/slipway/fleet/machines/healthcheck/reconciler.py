@@ -32,7 +32,7 @@ from slipway.fleet.contract.status import DeprecatedCondition, Status, well
 from slipway.fleet.machines.healthcheck import marks, observed
 from slipway.fleet.machines.healthcheck.judgement import ALL, allowed, judge
 from slipway.fleet.machines.healthcheck.requests import RequestError, Requests, TemplateMissingError
-from slipway.fleet.machines.healthcheck.watches import WATCHES, add_indices, on_node, on_probe
+from slipway.fleet.machines.healthcheck.watches import WATCHES, add_indices, external, on_node, on_probe
 from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime import owners
 from slipway.runtime.cache.cache import ON_ITS_WAY
@@ -42,12 +42,14 @@ from slipway.runtime.rbac import READ, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from slipway.api.cluster.kinds import Kind
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.machines.healthcheck.judgement import Verdict
     from slipway.fleet.machines.healthcheck.marks import Marks
     from slipway.fleet.machines.healthcheck.observed import Machine, Seen
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.controller import Watch
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Object
 
@@ -109,6 +111,7 @@ class MachineHealthCheckReconciler:
         workload: WorkloadClusters,
         events: EventRecorder,
         enqueue: Callable[[Request], None],
+        watch: Callable[[Watch], None],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
@@ -116,6 +119,8 @@ class MachineHealthCheckReconciler:
         self._workload = workload
         self._events = events
         self._clock = clock
+        self._watch = watch
+        self._followed: set[Kind] = set()
         add_indices(cache)
         workload.on_node(on_node(cache, enqueue))
         workload.on_probe(on_probe(cache, enqueue))
@@ -233,7 +238,8 @@ class MachineHealthCheckReconciler:
             run.status.set_deprecated(well(REMEDIATION_ALLOWED_CONDITION))
         else:
             self._restricted(run, len(judged), len(unhealthy))
-        requests = Requests(self._client, run.check, run.scope.namespace) if run.check.spec.remediation.template_ref.name else None
+        by_others = bool(run.check.spec.remediation.template_ref.name)
+        requests = Requests(self._client, run.check, run.scope.namespace, self._follow) if by_others else None
         for one in unhealthy:
             await self._mark(run, one, await self._remediation(run, one, requests) if found.allowed else None)
         for one in healthy:
@@ -242,6 +248,11 @@ class MachineHealthCheckReconciler:
             await self._mark(run, one, None)
         soon = min((one.verdict.next_check for one in judged if one.verdict.next_check), default=0.0)
         return Result(soon) if soon else DONE
+
+    def _follow(self, kind: Kind) -> None:
+        if kind not in self._followed:
+            self._followed.add(kind)
+            self._watch(external(kind))
 
     def _restricted(self, run: _Run, total: int, unhealthy: int) -> None:
         trigger = run.check.spec.remediation.trigger_if

@@ -16,6 +16,7 @@ from slipway.runtime.controller import Watch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from slipway.api.cluster.kinds import Kind
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.objects import Object, Request
 
@@ -40,6 +41,19 @@ async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
     add_indices(cache)
     checks = await cache.list(MACHINE_HEALTH_CHECK, index=(OF_CLUSTER, f"{found.namespace}/{found.name}"))
     return [check.request for check in checks]
+
+
+async def of_external(found: Object, cache: Cache) -> Iterable[Request]:
+    """The health checks that a remediation template is of, or that choose the Machine which a request is for, by its name."""
+    machine = await cache.get(MACHINE, found.name, found.namespace)
+    choosing = [] if machine is None else list(await of_machine(machine, cache))
+    checks = await cache.list(MACHINE_HEALTH_CHECK, found.namespace)
+    return [*choosing, *(check.request for check in checks if _is_template_of(found, check))]
+
+
+def external(kind: Kind) -> Watch:
+    """Of what others do with requests, only that they come and go matters."""
+    return Watch(kind, of_external, lambda old, new: old is None or new is None)
 
 
 def machine_counts(old: Object | None, new: Object | None) -> bool:
@@ -92,6 +106,11 @@ def _chooses(check: Object, machine: Object) -> bool:
     """A selector that means nothing chooses nothing; it is told where its health check is reconciled, and holds up no other."""
     selector = read(check, MachineHealthCheck).spec.selector
     return not problem(selector) and matches(selector, machine.metadata.labels)
+
+
+def _is_template_of(found: Object, check: Object) -> bool:
+    reference = read(check, MachineHealthCheck).spec.remediation.template_ref
+    return (reference.name, reference.kind, reference.api_version) == (found.name, found.kind.kind, found.kind.api_version)
 
 
 def _cluster_of_check(found: Object) -> Iterable[str]:

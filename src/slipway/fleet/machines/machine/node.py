@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.cluster import names
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.machines.options import NOTHING_MORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from slipway.api.cluster.core.machine import Machine, MachineTaint
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.machines.options import MachinesOptions
 
 # Every Node has these, so they are not written down.
 _COMMON = (
@@ -46,10 +48,20 @@ class Given(NamedTuple):
     outdated: bool = False
 
 
-def given(machine: Machine, *, interruptible: bool = False, revisions: tuple[str, str] | None = None) -> Given:
-    """``revisions`` are those of the MachineSet and of the MachineDeployment, where there are both."""
+def given(
+    machine: Machine,
+    *,
+    interruptible: bool = False,
+    revisions: tuple[str, str] | None = None,
+    more: MachinesOptions = NOTHING_MORE,
+) -> Given:
+    """``revisions`` are those of the MachineSet and of the MachineDeployment, where there are both; ``more`` is what people want beside."""
     metadata = machine.metadata
-    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if is_label_of_node(key)}
+    labels = {
+        key: value
+        for key, value in (metadata.get("labels") or {}).items()
+        if is_label_of_node(key) or any(pattern.search(key) for pattern in more.node_labels)
+    }
     if interruptible:
         labels[names.INTERRUPTIBLE_LABEL] = ""
     annotations = {
@@ -61,7 +73,9 @@ def given(machine: Machine, *, interruptible: bool = False, revisions: tuple[str
     if owner is not None:
         annotations |= {names.NODE_OWNER_KIND_ANNOTATION: owner["kind"], names.NODE_OWNER_NAME_ANNOTATION: owner["name"]}
     annotations |= {
-        key: value for key, value in (metadata.get("annotations") or {}).items() if _within(key, names.MANAGED_NODE_ANNOTATION_DOMAIN)
+        key: value
+        for key, value in (metadata.get("annotations") or {}).items()
+        if _within(key, names.MANAGED_NODE_ANNOTATION_DOMAIN) or any(pattern.search(key) for pattern in more.node_annotations)
     }
     return Given(labels, annotations, machine.spec.taints, revisions is not None and is_outdated(*revisions))
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.machines.machine.scope import Scope
+    from slipway.fleet.machines.options import MachinesOptions
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.events import EventRecorder
     from slipway.runtime.objects import Object
@@ -25,9 +26,10 @@ _HEALTHY = names.NODE_HEALTHY_CONDITION
 
 
 class Nodes:
-    def __init__(self, workload: WorkloadClusters, events: EventRecorder) -> None:
+    def __init__(self, workload: WorkloadClusters, events: EventRecorder, options: MachinesOptions) -> None:
         self._workload = workload
         self._events = events
+        self._options = options
 
     async def reconcile(self, scope: Scope) -> None:
         if scope.cluster.infrastructure_provisioned:
@@ -92,7 +94,12 @@ class Nodes:
         status.fields["nodeInfo"] = (found.get("status") or {}).get("nodeInfo")
         infrastructure = scope.observed.infrastructure
         interruptible = infrastructure.manifest is not None and externals.is_interruptible(infrastructure.manifest)
-        given = node.given(scope.machine, interruptible=interruptible, revisions=revisions(scope.machine_set, scope.deployment))
+        given = node.given(
+            scope.machine,
+            interruptible=interruptible,
+            revisions=revisions(scope.machine_set, scope.deployment),
+            more=self._options,
+        )
         patch = node.patch(found, given)
         if patch:
             async with self._workload.client(scope.namespace, scope.cluster.name) as client:

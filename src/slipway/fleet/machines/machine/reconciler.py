@@ -35,6 +35,7 @@ from slipway.fleet.machines.machine.noderef import Nodes
 from slipway.fleet.machines.machine.providers import Providers
 from slipway.fleet.machines.machine.removal import Removal
 from slipway.fleet.machines.machine.scope import Scope
+from slipway.fleet.machines.options import NOTHING_MORE
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
 from slipway.runtime import finalizers, owners
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.clustercache import WorkloadClusters
+    from slipway.fleet.machines.options import MachinesOptions
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.controller import Watch
@@ -90,6 +92,7 @@ class MachineReconciler:
         events: EventRecorder,
         watch: Callable[[Watch], None],
         enqueue: Callable[[Request], None],
+        options: MachinesOptions = NOTHING_MORE,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
@@ -100,7 +103,7 @@ class MachineReconciler:
         references = References(client, cache, watch=lambda kind: watch(watches.external(kind)), watchable=ANY)
         planes = References(client, cache, watch=lambda kind: watch(watches.control_planes(kind)), watchable=ANY)
         self._providers = Providers(client, cache, references)
-        self._nodes = Nodes(workload, events)
+        self._nodes = Nodes(workload, events, options)
         self._removal = Removal(
             cache, workload, planes, self._providers, self._nodes, events, _log, clock=lambda: self._clock().timestamp()
         )

@@ -34,7 +34,7 @@ STYLES = {
     stages.UNAVAILABLE: "lost",
 }
 """How the stages look."""
-_BAR = 24
+_BAR, _LEAST_BAR, _MARGIN = 24, 6, 2
 # Of a cluster at a glance; `fleet status CLUSTER` tells all.
 _MOST_PROBLEMS, _MOST_MACHINES, _LINES_OF_A_MESSAGE = 5, 8, 3
 
@@ -100,11 +100,13 @@ def rollout_text(rollout: RolloutView, terminal: Terminal, now: datetime) -> str
         what = f"{old} → {rollout.to_version}"
     if rollout.target:
         what += f", then {rollout.target}"
-    filled = _BAR * rollout.done // rollout.total if rollout.total else 0
-    bar = terminal.paint("█" * filled, "good") + terminal.paint("░" * (_BAR - filled), "quiet")
     took = f", for {ago(rollout.began, now)}" if rollout.began is not None else ""
     left = f", about {human_duration(rollout.estimate_seconds)} left" if rollout.estimate_seconds is not None else ""
-    return f"rollout  {what}  {bar}  {rollout.done}/{rollout.total}{took}{left}\n"
+    head, tail = f"rollout  {what}  ", f"  {rollout.done}/{rollout.total}{took}{left}"
+    room = min(_BAR, max(_LEAST_BAR, terminal.width - len(head) - len(tail) - _MARGIN)) if terminal.width else _BAR
+    filled = room * rollout.done // rollout.total if rollout.total else 0
+    bar = terminal.paint("█" * filled, "good") + terminal.paint("░" * (room - filled), "quiet")
+    return f"{head}{bar}{tail}\n"
 
 
 def _state(cluster: ClusterView) -> tuple[str, str]:
@@ -114,6 +116,8 @@ def _state(cluster: ClusterView) -> tuple[str, str]:
         return "paused", "wait"
     if cluster.available is None:
         return "availability unknown", "wait"
+    if not cluster.available and cluster.rollout is not None and not cluster.rollout.from_versions:
+        return "not available yet", "wait"
     return ("available", "good") if cluster.available else ("not available", "bad")
 
 

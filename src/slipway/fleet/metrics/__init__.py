@@ -1,0 +1,1 @@
+"""What Prometheus is told of a fleet: its hosts, pools, plans and rollouts, and what waits for what."""
