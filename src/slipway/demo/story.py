@@ -94,6 +94,7 @@ class Story:
         self._stack = AsyncExitStack()
         self._pooled: set[str] = set()
         self._unread: OSError | None = None
+        self._over = False
 
     @property
     def kubeconfig(self) -> Path:
@@ -219,6 +220,8 @@ class Story:
             found = [Check("the management cluster answers", ok=False, seen=error.message)]
         ok = all(check.ok for check in found)
         self.record.tell(Event(events.VERIFIED, ok=ok, checks=tuple(found)))
+        # What is seen while everything is taken down is nobody's trouble, and the verdict is the last that is told.
+        self._over = not options.keep
         return ok
 
     def worker_hosts(self) -> list[Life]:
@@ -259,6 +262,8 @@ class Story:
     def _observe(self, kind: Kind, before: Manifest | None, after: Manifest | None) -> None:
         if kind == MACHINE_INVENTORY_POOL and after is not None:
             self._pooled |= {str(member.get("name")) for member in after["spec"].get("machineInventories") or ()}
+        if self._over:
+            return
         try:
             for event in events.changes(kind, before, after, self._version_of):
                 self.record.tell(event)
