@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import time
 from base64 import urlsafe_b64encode
 from datetime import datetime, timedelta
@@ -15,13 +17,18 @@ from agent.world import HOST, NAMESPACE, Site, shell
 from support.waiting import eventually
 
 from slipway.agent import connection, renewal
+from slipway.agent.loop import Session
 from slipway.agent.machine import RealMachine
+from slipway.agent.mailbox import Mailbox
 from slipway.agent.plan.decision import PlanSecret
+from slipway.agent.plan.journal import Journal, JournalFile
+from slipway.agent.secret import seen
 from slipway.api.cluster.kinds import ROLE, ROLE_BINDING, SERVICE_ACCOUNT, path
 from slipway.api.elemental import plan as plans
 from slipway.api.elemental.plan import Plan
 from slipway.host.real import RealHost
 from slipway.kube import kubeconfig
+from slipway.kube.aio import PatchType
 
 YEAR = 365 * 24 * 3600.0
 NOW = 1_800_000_000.0
@@ -151,6 +158,43 @@ async def test_a_token_that_the_server_does_not_take_is_not_kept(site: Site) -> 
         await eventually(cleared, "the token is thrown away")
     assert tokens.held == good
     assert any("of no use" in line for line in site.said)
+
+
+@pytest.mark.asyncio
+async def test_after_a_token_that_ends_before_the_one_there_is_no_other_is_asked_for_at_once(site: Site) -> None:
+    """As an API server gives them whose longest life of a token was made shorter."""
+    tokens = Tokens(site)
+    await tokens.prepare()
+    held, shorter = await tokens.issue(7200), await tokens.issue(3600)
+    tokens.hold(held)
+    await site.edit(plans.wire({plans.TOKEN: shorter}))
+
+    async def cleared() -> bool:
+        return not (await site.data())[plans.TOKEN]
+
+    async with site.agent(machine=RealMachine(Ahead(site.root, timedelta(minutes=100)))):
+        await eventually(cleared, "the token is thrown away")
+        await site.settled("applied", await site.give(Plan(instructions=(shell("a", "true"),))))
+        await site.settled("applied", await site.give(Plan(instructions=(shell("b", "true"),))))
+        assert not (await site.data())[plans.TOKEN_REQUEST]
+    assert tokens.held == held
+
+
+@pytest.mark.asyncio
+async def test_a_token_that_cannot_be_taken_out_of_the_secret_does_not_keep_the_host_busy(site: Site) -> None:
+    tokens = Tokens(site)
+    await tokens.prepare()
+    held = await tokens.issue(3600)
+    tokens.hold(held)
+    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [HOST], "verbs": ["get", "list", "watch"]}
+    await site.client.patch(ROLE, HOST, NAMESPACE, {"rules": [rule]}, type=PatchType.MERGE)
+    await site.edit(plans.wire({plans.TOKEN: held}))
+    place = connection.load(site.machine.host)
+    assert place is not None
+    session = Session(site.machine, place, JournalFile(site.machine), Journal(), Mailbox(), site.said.append, threading.Event())
+    seconds = await asyncio.to_thread(session._renew, seen(await site.secret()))
+    assert any("cannot be written" in line for line in site.said)
+    assert seconds
 
 
 @pytest.mark.asyncio

@@ -329,17 +329,21 @@ class Session:
             self._say("this host's token ends before long, and another is asked for")
             self._tell(lambda _: {plans.TOKEN_REQUEST: b"true"})
         elif what:
-            self._tell(lambda _: renewal.NOTHING_OWED)
+            if not self._tell(lambda _: renewal.NOTHING_OWED):
+                return self._backed_off()
+            # After one that was no better than what the host has, another is not asked for at once: it would be no better, either.
+            self._renew_after = time.monotonic() + renewal.PERIOD
         return seconds
 
-    def _tell(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> None:
-        """Write what can be lost: it is made anew when it is due the next time."""
+    def _tell(self, change: Callable[[PlanSecret], dict[str, bytes]]) -> bool:
+        """Write what can be lost, as it is made anew when it is due the next time; whether it is written."""
         try:
-            self._write(change)
+            return self._write(change) is not None
         except (UnauthorizedError, UntrustedError):
             raise
         except LOST as error:
             self._say(f"the Secret cannot be written: {error}")
+            return False
 
     def _backed_off(self) -> float:
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)

@@ -18,7 +18,7 @@ from slipway.agent.loop import Agent
 from slipway.agent.machine import RealMachine
 from slipway.agent.registration import exchange
 from slipway.agent.registration import settings as registration
-from slipway.api.cluster.kinds import MACHINE_INVENTORY, MACHINE_REGISTRATION, SECRET, SERVICE_ACCOUNT
+from slipway.api.cluster.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, MACHINE_INVENTORY, MACHINE_REGISTRATION, SECRET, SERVICE_ACCOUNT
 from slipway.api.elemental import plan
 from slipway.api.elemental.registration import MachineRegistration, MachineRegistrationStatus
 from slipway.api.machinery.yaml import goyaml
@@ -26,6 +26,7 @@ from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.inventory.registration.configuration import client_config
 from slipway.host.real import RealHost
 from slipway.kube.aio import AsyncClient
+from slipway.runtime import rbac
 
 UUID = "4c4c4544-0042-3510-8051-b7c04f4e4a32"
 
@@ -146,3 +147,22 @@ async def test_no_token_is_written_beside_a_plan_in_flight(management: Managemen
     assert plan.TOKEN not in (await management.secret("m-1"))["data"]
     await management.apply("m-1")
     await management.when(SECRET, "m-1", lambda found: found["data"].get(plan.TOKEN))
+
+
+@pytest.mark.asyncio
+async def test_a_host_whose_next_token_is_not_to_be_had_is_told_of_all_the_same(management: Management) -> None:
+    groups = ["elemental.cattle.io", "baremetal.alauda.io", "rbac.authorization.k8s.io", "coordination.k8s.io", "events.k8s.io"]
+    rules = [
+        {"apiGroups": groups, "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["secrets", "serviceaccounts", "configmaps", "events"], "verbs": ["*"]},
+    ]
+    role = {**rbac.cluster_role("no-tokens", ()), "rules": rules}
+    await management.client.create(CLUSTER_ROLE, role)
+    await management.client.create(CLUSTER_ROLE_BINDING, rbac.binding(role, rbac.user("no-tokens")))
+    await management.start(management.server.connection("no-tokens", ()))
+    await management.inventory("m-1", tpmHash="a" * 64)
+    await management.told("m-1", "Ready", "WaitingForPlan")
+    await management.report("m-1", slipway_token_request=b"true")
+    await management.apply("m-1")
+    await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+    assert plan.TOKEN not in (await management.secret("m-1"))["data"]

@@ -96,10 +96,11 @@ class MachineInventoryReconciler:
         told = None if problem else await self._plan_facts(request)
         if told is not None and told.facts_problem:
             _log.warning("%s: %s", request, told.facts_problem)
-        if told is not None and told.wants_token:
-            await self._give_token(manifest)
         projection.tell(Status(manifest, self._clock()), manifest, told, problem=problem, twins=await hosts.elder_twins(self._cache, found))
         await patcher.save(manifest, self._cache)
+        if told is not None and told.wants_token:
+            # After the status: where no token is to be had, the host can be used all the same.
+            await self._give_token(manifest)
         return Result(TAKEN_RETRY) if problem else DONE
 
     async def _equip(self, manifest: Manifest) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from fleet.baremetal.estate import NS, REGISTRY, Estate
 from hypothesis import given
@@ -11,8 +13,9 @@ from support.waiting import eventually
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
 from slipway.api.cluster.meta import LabelSelector
-from slipway.fleet.baremetal.hosts.host import Host, HostOwner
-from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, selected, state_of
+from slipway.api.elemental import plan as plans
+from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, HostOwner
+from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, problems, selected, state_of
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 NAMES = [f"rack-{number}" for number in range(5)]
@@ -220,6 +223,35 @@ async def test_a_host_that_was_given_up_comes_back_once_it_has_been_cleaned(meta
     assert (await status(metal))["available"] == 1
     found = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["annotations"]
     assert "slipway.io/quarantined-by" not in found
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_is_not_clean_is_cleaned_each_time_that_somebody_follows_the_message(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.patch(MACHINE_INVENTORY, "rack-1", {"metadata": {"annotations": {QUARANTINE_ANNOTATION: "m"}}})
+    given = []
+    for second in range(3):
+        await metal.reconcile("pool", metal.pools)
+        given.append(await metal.plan("rack-1"))
+        await metal.applies("rack-1")
+        await metal.says("rack-1", clean=False)
+        await metal.reconcile("pool", metal.pools)
+        _, reason, message = await metal.condition("pool", "MembersValid", MACHINE_INVENTORY_POOL)
+        assert reason == "MemberNotClean"
+        name, _, value = message.partition("kubectl annotate --overwrite machineinventory rack-1 ")[2].partition("=")
+        changes = {name: value.replace("$(date +%s)", str(second))}
+        await metal.patch(MACHINE_INVENTORY, "rack-1", {"metadata": {"annotations": changes}})
+        metal.later(seconds=1)
+    assert len({plans.encode(each) for each in given}) == 3
+
+
+def test_a_pool_of_ten_thousand_hosts_is_checked_in_a_moment() -> None:
+    members = [PoolMember(name=f"rack-{number}") for number in range(10_000)]
+    began = time.thread_time()
+    assert len(problems(members, {}, "pool")) == 10_000
+    assert time.thread_time() - began < 0.5
 
 
 @pytest.mark.asyncio

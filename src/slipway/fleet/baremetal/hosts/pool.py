@@ -5,6 +5,7 @@ Nothing is ever counted up or down: the counters follow from the hosts, each of 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
@@ -94,11 +95,11 @@ def counters(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
 def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str, orphans: Collection[str] = ()) -> list[Problem]:
     """What is wrong with the entries, in the order of the pool; ``orphans`` are hosts of machines that are not there."""
     found = []
-    listed = [member.name for member in members]
-    for name in member_names(members):
+    # In one go: a selector may bring in ten thousand hosts.
+    for name, times in Counter(member.name for member in members).items():
         host = hosts.get(name)
-        if listed.count(name) > 1:
-            found.append(Problem(names.MEMBER_DUPLICATE_REASON, f"{name} is named {listed.count(name)} times: name it once"))
+        if times > 1:
+            found.append(Problem(names.MEMBER_DUPLICATE_REASON, f"{name} is named {times} times: name it once"))
         if host is None:
             found.append(Problem(names.MEMBER_MISSING_REASON, f"there is no MachineInventory {name}: register the host, or take it out"))
         elif host.pool not in ("", pool):
@@ -116,7 +117,8 @@ def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
                 )
             )
         elif host.dirty and host.owner is None:
-            again = f"kubectl annotate --overwrite machineinventory {name} {QUARANTINE_ANNOTATION}=by-hand"
+            # Another value each time: a host has applied the clean plan of a value that it had before.
+            again = f"kubectl annotate --overwrite machineinventory {name} {QUARANTINE_ANNOTATION}=by-hand-$(date +%s)"
             found.append(Problem(MEMBER_NOT_CLEAN_REASON, f"{name}: {NOT_CLEAN}; mend it, or to have it cleaned once more: {again}"))
         elif host.volumes:
             found.append(

@@ -20,7 +20,7 @@ from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, anno
 from slipway.fleet.baremetal.hosts.pool import OtherPool, member_names
 from slipway.fleet.baremetal.plans import plan, planfacts
 from slipway.fleet.baremetal.reasons import MEMBERS_INVALID, POOL_EMPTY, POOL_READY
-from slipway.fleet.contract import secrets
+from slipway.fleet.contract import secrets, selectors
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import ClusterFacts, cluster_from, paused_by, read
 from slipway.fleet.contract.references import changed
@@ -192,11 +192,15 @@ class MachineInventoryPoolReconciler:
     async def _selected(self, found: Object) -> list[str]:
         """The hosts that the pool's selector brings in."""
         mine = _other(found)
-        if not mine.selects:
+        if mine.selector is None or not mine.selects:
             return []
         others = [_other(each) for each in await self._cache.list(MACHINE_INVENTORY_POOL, found.namespace) if each.name != found.name]
-        inventories = await self._cache.list(MACHINE_INVENTORY, found.namespace)
-        hosts = {each.name: (host_from(each), each.metadata.labels) for each in inventories}
+        hosts = {}
+        for each in await self._cache.list(MACHINE_INVENTORY, found.namespace):
+            metadata = each.metadata
+            # The hosts of others are many, and reading one takes its time.
+            if metadata.annotations.get(names.POOL_ANNOTATION) == found.name or selectors.matches(mine.selector, metadata.labels):
+                hosts[each.name] = host_from(each), metadata.labels
         return pool.selected(hosts, mine, others)
 
     def _tell(
