@@ -14,7 +14,7 @@ from fleet.fuse import Fuse, Killed
 from fleet.upgrades.managers import NAME, NEW, NEWEST, OLD, PLANE, SPACE, WORKERS, Managed
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, NODE
+from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, NODE, Kind
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.upgrades import events
 from slipway.fleet.upgrades.events import Event
@@ -145,6 +145,29 @@ async def test_a_paused_cluster_stops_it() -> None:
         with pytest.raises(StoppedError, match="Paused"):
             await upgrade(told.append).run(managed.client)
         assert "spec.paused" in told[-1].to_do[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "said"),
+    [
+        (CLUSTER, NAME, {"spec": {"paused": True}}, f"the Cluster {NAME} is paused"),
+        (KUBEADM_CONTROL_PLANE, PLANE, {"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}, f"{PLANE} is paused"),
+        (MACHINE_DEPLOYMENT, WORKERS, {"spec": {"paused": True}}, f"{WORKERS} is paused"),
+        (CLUSTER, NAME, {"metadata": {"finalizers": ["example.com/last"]}}, f"the Cluster {NAME} is being deleted"),
+    ],
+)
+async def test_what_is_paused_or_being_deleted_is_not_patched(kind: Kind, name: str, change: dict[str, Any], said: str) -> None:
+    async with Managed() as managed:
+        await managed.client.patch(kind, name, SPACE, change, type=PatchType.MERGE)
+        if "finalizers" in change.get("metadata", {}):
+            await managed.client.delete(kind, name, SPACE)
+        with pytest.raises(OperatorError, match=said):
+            await upgrade(lambda _: None).prepare(managed.client)
+        told = Told()
+        with pytest.raises(OperatorError, match=said):
+            # Somebody may have paused it after it was looked at.
+            await upgrade(told.append).run(managed.client)
+        assert name not in [each.name for each in told.of(events.PATCH)]
 
 
 async def test_prerequisites_that_are_not_met_stop_it_unless_they_are_to_be_ignored() -> None:

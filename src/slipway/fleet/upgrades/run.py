@@ -86,6 +86,8 @@ class Upgrade:
         planned = steps.plan(now, goal)
         if isinstance(planned, Refuse):
             raise OperatorError(planned.why)
+        if held := next(filter(None, (steps.held(now, each) for each in planned)), ""):
+            raise OperatorError(held)
         edits = [self._edit(each, objects, goal) for each in planned]
         if isinstance(steps.next_step(now, goal), Done):
             return False
@@ -125,6 +127,8 @@ class Upgrade:
             if isinstance(step, Refuse):
                 raise OperatorError(step.why)
             if isinstance(step, Patch):
+                if held := steps.held(now, step):
+                    raise StoppedError(f"{held}. {self._goes_on()}")
                 await self._patch(client, step, objects, goal)
             else:
                 await self._wait(client, step, objects, now, goal)
