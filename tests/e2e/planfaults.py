@@ -27,8 +27,8 @@ REPROVISION = (
     *("clean-cloud-init", "upgrade-system", "check-version", "mark-cleanup", "unmask-kubelet", "place-seed"),
     *("tidy-up", "reboot"),
 )
-# The last one that a host which loses its power comes back from as it was, or as a node; after it, it always comes back as a node.
-DECIDES = "place-seed"
+# From here on, a host that loses its power comes back as a node.
+AFTER_THE_DECISION = REPROVISION[6:]
 _PERIOD = 0.0005
 
 
@@ -50,33 +50,52 @@ class PlanFaults:
         self._agent = 0
         self._struck = Journal()
         self.strikes: list[Strike] = []
-        self.misses = 0
-        """Strikes that hit another instruction."""
+        self.cuts = 0
+        """How often its power was cut, whatever that hit."""
 
-    def strike(self, fault: Fault, instruction: str, patience: float = 300) -> None:
-        """Wait until an instruction has begun, and strike; where it was over before that told, once more in the next attempt."""
+    def strike(self, fault: Fault, instruction: str, patience: float = 300) -> bool:
+        """Wait until an instruction has begun, and strike; where it was over before that told, once more in the next attempt.
+
+        False where there is none: a host that would come back as a node is let go on with its plan.
+        """
         deadline = time.monotonic() + patience
         while True:
             self._wait(instruction, deadline)
+            where = self._hold()
+            if where != instruction:
+                print(f"{fault}: {instruction} was over, it hit {where}")
+                if fault == "power" and instruction in AFTER_THE_DECISION:
+                    os.kill(self._agent, signal.SIGCONT)
+                    return False
             if fault == "power":
-                # As the launcher does it, without its taking note first.
-                nspawn.send(self._lab.status(self.host).leader, signal.SIGKILL)
-                hosts.power_off(self._lab, self.host)
+                self._cut_power()
             else:
-                with suppress(ProcessLookupError):
-                    os.kill(self._agent, signal.SIGKILL)
-                eventually_blocking(lambda: not _runs(self._agent), "the agent is gone")
-            # Nobody writes it now: on a busy machine, those who are killed go on for a moment.
-            self._struck = self._known()
-            if fault == "power":
-                # Whoever waited until it is up again would miss what its plan does meanwhile.
-                hosts.begin(self._lab, self.host)
-            where = self._struck.running.name if self._struck.running is not None else self._struck.state
+                os.kill(self._agent, signal.SIGKILL)
             if where == instruction:
                 self.strikes.append(Strike(fault, instruction, self._struck.attempt))
-                return
-            self.misses += 1
-            print(f"{fault}: {instruction} was over, it hit {where}; once more")
+                return True
+
+    def _hold(self) -> str:
+        """Stop the agent, so that it begins with nothing else; the instruction that runs, or what became of the plan."""
+        os.kill(self._agent, signal.SIGSTOP)
+        eventually_blocking(lambda: _state(self._agent) in ("", "T", "t"), "the agent stands still", pause=0.001)
+        self._struck = self._known()
+        return self._struck.running.name if self._struck.running is not None else self._struck.state
+
+    def _cut_power(self) -> None:
+        """End everything in the host at once: where it ends one by one, an agent may still write down that its instruction was killed."""
+        leader = self._lab.status(self.host).leader
+        assert leader is not None
+        groups = dict(line.split(":", 2)[1:] for line in Path(f"/proc/{leader.pid}/cgroup").read_text().splitlines())
+        freezer = Path("/sys/fs/cgroup/freezer") / groups.get("freezer", "none").lstrip("/") / "freezer.state"
+        if freezer.exists():
+            _end_at_once(freezer)
+        else:
+            nspawn.send(leader, signal.SIGKILL)
+        hosts.power_off(self._lab, self.host)
+        self.cuts += 1
+        # Whoever waited until it is up again would miss what its plan does meanwhile.
+        hosts.begin(self._lab, self.host)
 
     def _wait(self, instruction: str, deadline: float) -> None:
         self._agent, looked = self._find_agent(), time.monotonic()
@@ -85,7 +104,7 @@ class PlanFaults:
             if mark in self._content() and self._agent and self._known() != self._struck:
                 return
             # A look takes longer than some instructions.
-            if not _runs(self._agent) and time.monotonic() - looked > 0.25:
+            if not _state(self._agent) and time.monotonic() - looked > 0.25:
                 self._agent, looked = self._find_agent(), time.monotonic()
             time.sleep(_PERIOD)
         raise AssertionError(f"{self.host} did not come to {instruction}: {self._content()[:600]!r}")
@@ -111,12 +130,28 @@ class PlanFaults:
         return 0
 
 
-def _runs(process: int) -> bool:
-    """Whether there is one that is not only waited for."""
+def _end_at_once(freezer: Path) -> None:
+    """Kill all processes of a control group that stand still, but for those of this machine's own: its launcher's."""
+    outside = os.readlink("/proc/self/ns/pid")
+    freezer.write_text("FROZEN")
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        eventually_blocking(lambda: freezer.read_text().strip() == "FROZEN", "the host stands still", 10, pause=0.001)
+        for listed in freezer.parent.rglob("cgroup.procs"):
+            for process in listed.read_text().split():
+                with suppress(OSError):
+                    if os.readlink(f"/proc/{process}/ns/pid") != outside:
+                        os.kill(int(process), signal.SIGKILL)
+    finally:
+        freezer.write_text("THAWED")
+
+
+def _state(process: int) -> str:
+    """The letter of a process's state, see proc(5); empty where there is none that lives."""
+    try:
+        letter = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
+    return "" if letter in "ZX" else letter
 
 
 def _agents(space: str) -> Iterator[int]:

@@ -44,7 +44,7 @@ TOLD = {
     "catalog-miss": Told(
         "ImageResolved",
         "ImageCatalogMiss",
-        "has no key v1.35.4",
+        'has no key "v1.35.4"',
         "elemental-image-catalog",
         "catalog",
         refused="v1.35.4",

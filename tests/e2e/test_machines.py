@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,24 @@ from typing import Any
 import pytest
 from e2e.planes import real_server
 from e2e.upstream import CLUSTER_API, Plane, Running, plane
-from fleet.lives import FIRST, NAME, SECOND, STAGES, Life, agreed
+from fleet.lives import FIRST, NAME, NAMESPACE, SECOND, STAGES, Life, agreed
 from fleet.test_lives import GOLDEN, nothing_doubled, webhooks_are_asked
 from support.ports import free_port
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import KUBEADM_CONTROL_PLANE, LEASE, MACHINE, MACHINE_DEPLOYMENT, SECRET
+from slipway.api.cluster.kinds import (
+    CLUSTER,
+    CLUSTER_RESOURCE_SET,
+    CLUSTER_RESOURCE_SET_BINDING,
+    CONFIG_MAP,
+    KUBEADM_CONTROL_PLANE,
+    LEASE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    SECRET,
+)
 from slipway.fleet import manifests
+from slipway.kube.aio import PatchType
 from slipway.lab.programs import gobuild
 from slipway.runtime.leader import holder
 
@@ -65,6 +76,90 @@ async def test_each_rest_is_as_under_upstreams_managers(management: Plane) -> No
 
 def _lines(items: list[dict[str, Any]]) -> list[str]:
     return sorted(json.dumps(item, sort_keys=True) for item in items)
+
+
+async def test_cluster_resource_sets_leave_what_upstreams_manager_leaves(management: Plane, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    with plane(tmp_path / "theirs") as other:
+        other.install_crds()
+        _upstream(other)
+        async with other.life() as theirs:
+            expected = await _resource_sets(theirs)
+    async with ours(management) as one:
+        assert await _resource_sets(one) == expected
+
+
+async def _resource_sets(life: Life) -> list[dict[str, Any]]:
+    """What there is when a set of each strategy was applied, when its sources changed, and when one of them was deleted."""
+    client, at = life.client, {"namespace": NAMESPACE}
+    await life.begin()
+    await life.at_rest("the cluster is made", life.all_at(FIRST, 3, 2))
+    await client.create(CONFIG_MAP, {"metadata": {"name": "once", **at}, "data": {"one.yaml": _addon("once", 1)}})
+    made = {
+        "metadata": {"name": "kept", **at},
+        "type": "addons.cluster.x-k8s.io/resource-set",
+        "stringData": {"one.yaml": _addon("kept", 1)},
+    }
+    await client.create(SECRET, made)
+    for name, source, strategy in (("once", CONFIG_MAP, "ApplyOnce"), ("kept", SECRET, "Reconcile")):
+        selector = {"matchLabels": {"addons": "wanted"}}
+        spec = {"clusterSelector": selector, "resources": [{"kind": source.kind, "name": name}], "strategy": strategy}
+        await client.create(CLUSTER_RESOURCE_SET, {"metadata": {"name": name, **at}, "spec": spec})
+    await client.patch(CLUSTER, NAME, NAMESPACE, {"metadata": {"labels": {"addons": "wanted"}}}, type=PatchType.MERGE)
+    seen = [await _addons(life, "both are applied", lambda addons: addons["applied"] == {"addon-once": "1", "addon-kept": "1"})]
+    for kind, name, field in ((CONFIG_MAP, "once", "data"), (SECRET, "kept", "stringData")):
+        await client.patch(kind, name, NAMESPACE, {field: {"one.yaml": _addon(name, 2)}}, type=PatchType.MERGE)
+    seen.append(await _addons(life, "one is kept up to date", lambda addons: addons["applied"]["addon-kept"] == "2"))
+    assert seen[-1]["applied"]["addon-once"] == "1"
+    await client.delete(CLUSTER_RESOURCE_SET, "once", NAMESPACE)
+    seen.append(await _addons(life, "one set is gone", lambda addons: list(addons["sets"]) == ["kept"]))
+    return seen
+
+
+def _addon(name: str, number: int) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: addon-{name}\n  namespace: default\ndata:\n  number: '{number}'\n"
+
+
+async def _addons(life: Life, said: str, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Everything about ClusterResourceSets but times and uids, once it is as it should be and has not changed for some seconds."""
+
+    async def look() -> dict[str, Any]:
+        sets = await life.client.list(CLUSTER_RESOURCE_SET, NAMESPACE)
+        applied = [await life.client.find(CONFIG_MAP, f"addon-{name}", "default") for name in ("once", "kept")]
+        bindings = await life.client.list(CLUSTER_RESOURCE_SET_BINDING, NAMESPACE)
+        sources = [await life.client.get(kind, name, NAMESPACE) for kind, name in ((CONFIG_MAP, "once"), (SECRET, "kept"))]
+        return {
+            "sets": {each["metadata"]["name"]: _told(each) for each in sets},
+            "applied": {each["metadata"]["name"]: each["data"]["number"] for each in applied if each is not None},
+            "bindings": [(_owners(each), _bound(each)) for each in bindings],
+            "sources": [_owners(each) for each in sources],
+        }
+
+    async def right() -> bool:
+        return done(await look())
+
+    await life.at_rest(said, right)
+    return await look()
+
+
+def _told(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    status = found["status"]
+    older = ((status.get("deprecated") or {}).get("v1beta1") or {}).get("conditions") or []
+    return sorted((one["type"], one["status"], one.get("reason", "")) for one in [*status["conditions"], *older])
+
+
+def _owners(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return sorted((owner["kind"], owner["name"]) for owner in found["metadata"].get("ownerReferences") or ())
+
+
+def _bound(binding: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    return sorted(
+        (
+            each["clusterResourceSetName"],
+            [{key: value for key, value in one.items() if key != "lastAppliedTime"} for one in each["resources"]],
+        )
+        for each in binding["spec"]["bindings"]
+    )
 
 
 async def test_a_cluster_of_upstreams_is_taken_over_in_the_middle_of_a_rollout_and_handed_back(management: Plane) -> None:

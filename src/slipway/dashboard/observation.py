@@ -7,7 +7,7 @@ are nobody's: a change costs a look at its part, and the rest of the fleet stays
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from slipway.api.cluster.infrastructure.names import OWNER_CLUSTER_ANNOTATION
@@ -43,7 +43,8 @@ class Held(NamedTuple):
 
     def decoded(self, kinds: Collection[Kind]) -> Objects:
         """Of some kinds alone, as whoever looks may see no other."""
-        return Objects(**{_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds})
+        found: dict[str, Any] = {_FIELDS[kind]: [each.content() for each in held] for kind, held in self.objects.items() if kind in kinds}
+        return Objects(**found)
 
 
 class Past(NamedTuple):

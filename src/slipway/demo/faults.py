@@ -26,7 +26,7 @@ from slipway.demo.options import CLUSTER as NAME
 from slipway.demo.options import PLANE, WORKERS, WORKERS_POOL
 from slipway.fleet.baremetal.rollouts.guards import SKIP_ANNOTATION
 from slipway.fleet.overview import stages
-from slipway.fleet.overview.problems import to_do
+from slipway.fleet.overview.problems import LASTING, to_do
 from slipway.fleet.overview.stages import condition, host_of, machine_of, stage
 from slipway.kube.errors import ApiError
 
@@ -275,7 +275,7 @@ async def _told(story: Story, condition_type: str, reason: str, kind: Kind = BAR
 
     await story.until(lambda: bool(saying()))
     found = saying()[0]
-    await story.explain()
+    await story.explain(lasting=reason in LASTING)
     return found
 
 

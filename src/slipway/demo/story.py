@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 # Nothing in a run is without an event for so long on a busy machine, and for so long in the time of the hosts.
 _PATIENCE, _HOST_PATIENCE = 60.0, 1800.0
 _AT_REST = 10.0
+# How often, and after how many seconds, an explanation is asked for that is to name what lasts.
+_LOOKS, _LOOK = 20, 0.5
 # A manager that looks again more often than this has no time for anything else.
 _LEAST_PACE = 0.02
 _CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
@@ -92,6 +94,7 @@ class Story:
         self._stack = AsyncExitStack()
         self._pooled: set[str] = set()
         self._unread: OSError | None = None
+        self._over = False
 
     @property
     def kubeconfig(self) -> Path:
@@ -217,6 +220,8 @@ class Story:
             found = [Check("the management cluster answers", ok=False, seen=error.message)]
         ok = all(check.ok for check in found)
         self.record.tell(Event(events.VERIFIED, ok=ok, checks=tuple(found)))
+        # What is seen while everything is taken down is nobody's trouble, and the verdict is the last that is told.
+        self._over = not options.keep
         return ok
 
     def worker_hosts(self) -> list[Life]:
@@ -257,6 +262,8 @@ class Story:
     def _observe(self, kind: Kind, before: Manifest | None, after: Manifest | None) -> None:
         if kind == MACHINE_INVENTORY_POOL and after is not None:
             self._pooled |= {str(member.get("name")) for member in after["spec"].get("machineInventories") or ()}
+        if self._over:
+            return
         try:
             for event in events.changes(kind, before, after, self._version_of):
                 self.record.tell(event)
@@ -362,12 +369,19 @@ class Story:
             await asyncio.sleep(0.05)
         raise OperatorError("the manager has not made the certificate of its registration")
 
-    async def explain(self) -> None:
-        """What `slipway fleet explain` says of the cluster: the whole chain, from its control plane or workers to a host's plan."""
-        objects = await gather(self.client, NAMESPACE)
-        if not objects.clusters:
-            return
-        told = explain(objects, Ref(KINDS["clusters"].kind, NAMESPACE, CLUSTER), datetime.now(UTC))
+    async def explain(self, *, lasting: bool = False) -> None:
+        """What `slipway fleet explain` says of the cluster: the whole chain, from its control plane or workers to a host's plan.
+
+        ``lasting``: something is known to last, and is waited for: of a Machine that has just been made there is more to say at first.
+        """
+        for _ in range(_LOOKS if lasting else 1):
+            objects = await gather(self.client, NAMESPACE)
+            if not objects.clusters:
+                return
+            told = explain(objects, Ref(KINDS["clusters"].kind, NAMESPACE, CLUSTER), datetime.now(UTC))
+            if told.lasting or not lasting:
+                break
+            await asyncio.sleep(_LOOK)
         self.record.tell(
             Event(
                 events.EXPLAINED,

@@ -382,3 +382,31 @@ async def test_a_kubeconfig_that_is_garbage_is_told_and_left(world: Estate) -> N
     with pytest.raises(OperatorError, match="kubeconfig"):
         await world.reconcile()
     assert (await world.client.get(SECRET, "c-kubeconfig", PLACE))["data"]["value"] == "Z2FyYmFnZQ=="
+
+
+async def test_a_label_of_a_clone_that_an_old_manager_made_goes_when_it_is_not_wanted_any_more(world: Estate) -> None:
+    labels = {"cluster.x-k8s.io/cluster-name": "c", "rack": "7"}
+    await world.make(replicas=1)
+    await world.change(machineTemplate={"metadata": {"labels": {"rack": "7"}}})
+    await world.play()
+    (name,) = await world.names()
+    for kind in (KUBEADM_CONFIG, TEST_MACHINE):
+        # As Cluster API 1.11 has it: made by an update, and labels applied.
+        found = await world.client.get(kind, name, PLACE)
+        fields: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{label}": {} for label in labels}}}
+        entries = [
+            {"manager": manager, "operation": operation, "apiVersion": found["apiVersion"], "fieldsType": "FieldsV1", "fieldsV1": fields}
+            for manager, operation in (("manager", "Update"), ("capi-kubeadmcontrolplane", "Apply"))
+        ]
+        await world.patch(kind, name, {"metadata": {"managedFields": [{**entry, "time": "2025-01-01T00:00:00Z"} for entry in entries]}})
+    world.restarted()
+    await world.rest()
+    for kind in (KUBEADM_CONFIG, TEST_MACHINE):
+        managers = {entry["manager"] for entry in (await world.client.get(kind, name, PLACE))["metadata"]["managedFields"]}
+        assert managers & {"manager", "capi-kubeadmcontrolplane", "capi-kubeadmcontrolplane-metadata"} == {
+            "capi-kubeadmcontrolplane-metadata"
+        }
+    await world.change(machineTemplate={"metadata": {"labels": {"rack": None}}})
+    await world.rest()
+    for kind in (KUBEADM_CONFIG, TEST_MACHINE):
+        assert "rack" not in (await world.client.get(kind, name, PLACE))["metadata"]["labels"]

@@ -108,7 +108,7 @@ _MACHINES = [row for row in reasons.REASONS if row.kind == "BaremetalMachine" an
 def test_every_reason_of_a_machine_on_bare_metal_is_said_with_its_meaning_and_what_to_do(row: reasons.Reason) -> None:
     told = condition(row.condition, row.status, row.reason, "the message", seconds=3600)
     if row.condition == names.HOST_CLEANED_CONDITION:
-        leaving = {"deletionTimestamp": ago(3600)}
+        leaving: dict[str, Any] = {"deletionTimestamp": ago(3600)}
         gone = condition("Deleting", reason="WaitingForInfrastructureDeletion")
         below = baremetal_machine(WORKER, told, host="host-d", phase="Preparing", **leaving)
         objects = with_worker(gone, below=below, **leaving)

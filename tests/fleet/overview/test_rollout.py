@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from fleet.overview.fleets import NEW, NOW, OLD, at_rest, condition, in_a_rollout, inventory, machine, plane, workers
+from fleet.overview.fleets import NEW, NOW, OLD, at_rest, cluster, condition, in_a_rollout, inventory, machine, plane, workers
 
 from slipway.api.elemental.cycles import Cycle
 from slipway.fleet.overview.machines import GroupView, MachineView
 from slipway.fleet.overview.model import overview
+from slipway.fleet.overview.objects import Objects
 from slipway.fleet.overview.rollout import estimate, replacements, rollout
 
 
@@ -106,6 +107,13 @@ def test_a_node_that_is_not_well_is_no_rollout() -> None:
     objects = at_rest()
     ill = machine("prod-cp-0", condition("NodeHealthy", "False"), node="host-0")
     assert overview(objects._replace(machines=[ill, *objects.machines[1:]]), NOW).clusters[0].rollout is None
+
+
+def test_neither_is_one_of_other_infrastructure() -> None:
+    down = [condition(each, "False") for each in ("NodeHealthy", "NodeReady", "Ready")]
+    machines = [machine(f"prod-cp-{each}", *down, node=f"n{each}", infrastructure="DockerMachine") for each in range(3)]
+    objects = Objects(clusters=[cluster(infrastructure="DockerCluster")], control_planes=[plane()], machines=machines)
+    assert overview(objects, NOW).clusters[0].rollout is None
 
 
 def test_a_group_that_ended_while_others_are_at_it_still_counts() -> None:

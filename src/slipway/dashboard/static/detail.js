@@ -46,6 +46,8 @@ export class Detail {
     const hadFocus = this.element.contains(document.activeElement);
     fill(
       this.element,
+      // Where there is no room for both, this is the page.
+      h("h1", { class: "unseen narrow" }, NOUNS[type] ?? type),
       h(
         "div",
         { class: "detail-head" },

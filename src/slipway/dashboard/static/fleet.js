@@ -85,7 +85,7 @@ export class FleetView {
       tile(
         "Problems",
         number(problems),
-        problems ? "stay until somebody acts" : "nothing waits for you",
+        problems ? `${problems === 1 ? "stays" : "stay"} until somebody acts` : "nothing waits for you",
         { view: "problems" },
         problems ? "bad" : "good",
       ),

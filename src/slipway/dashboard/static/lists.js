@@ -174,7 +174,7 @@ export class ProblemsView {
     this.lasting = h("div", { class: "stack" });
     this.waiting = h("div", { class: "stack" });
     this.none = h("div", null);
-    this.actNow = h("section", { "aria-label": "What stays until somebody acts" }, this.lasting);
+    this.actNow = h("section", { "aria-labelledby": "lasts" }, h("h2", { id: "lasts", class: "unseen" }, "What stays until somebody acts"), this.lasting);
     this.wait = h("section", { "aria-labelledby": "waits" }, h("h2", { id: "waits" }, "Waited for"), h("p", { class: "quiet" }, "May well end by itself."), this.waiting);
     this.element = h("div", { class: "view" }, h("div", { class: "title" }, h("h1", null, "Problems"), this.count), this.actNow, this.none, this.wait);
   }

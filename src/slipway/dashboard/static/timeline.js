@@ -127,7 +127,7 @@ export class Timeline {
   /** @param {Set<string>} used */
   meanings(used) {
     const words = /** @type {[string, string][]} */ (
-      Object.entries(STAGES).flatMap(([stage, word]) => (stage === "node" ? [["old", "a Node before"], ["node", `a Node of ${this.target}`]] : [[stage, word]]))
+      Object.entries(STAGES).flatMap(([stage, word]) => (stage === "node" ? [["old", "a Node before"], ["node", this.target ? `a Node of ${this.target}` : "a Node"]] : [[stage, word]]))
     );
     return words.filter(([name]) => used.has(name)).map(([name, word]) => h("li", null, h("i", { class: `dot dot-${name}`, "aria-hidden": "true" }), word));
   }

@@ -12,6 +12,7 @@ from slipway.api.cluster import names
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, MACHINE
 from slipway.api.cluster.meta import manifest as plain
 from slipway.fleet.contract.apply import Applier
+from slipway.fleet.contract.ownership import give_up_updates
 from slipway.fleet.contract.scope import Patcher
 from slipway.fleet.controlplane import desired
 
@@ -63,7 +64,8 @@ class Syncer:
         }
         if metadata.get("deletionTimestamp"):
             return
-        await self._metadata.apply(kind, wanted, current=found)
+        applied = await self._metadata.apply(kind, wanted, current=found)
+        await give_up_updates(self._client, kind, applied, names.KUBEADM_CONTROL_PLANE_FIELD_MANAGER)
 
     async def _keep_deletion(self, work: Work, owned: Owned) -> None:
         """Of a Machine that goes, only how it goes; an apply would give it back what others have taken away."""

@@ -112,6 +112,8 @@ def standing(
         raise OperatorError(
             f"the Cluster {name} has a topology, whose controller owns the versions of all parts: patch spec.topology.version of it"
         )
+    if metadata.get("deletionTimestamp"):
+        raise OperatorError(f"the Cluster {name} is being deleted: nothing of it can be upgraded any more")
     reference = spec.get("controlPlaneRef") or {}
     if reference.get("kind") != KUBEADM_CONTROL_PLANE.kind:
         told = f"a {reference['kind']}" if reference.get("kind") else "none"
@@ -121,8 +123,9 @@ def standing(
         raise OperatorError(f"there is no KubeadmControlPlane {reference.get('name')}, which the Cluster {name} refers to: make it")
     own = [each for each in machines if _labels(each).get(names.CLUSTER_NAME_LABEL) == name and _namespace(each) == namespace]
     workers = [each for each in deployments if (each.get("spec") or {}).get("clusterName") == name and _namespace(each) == namespace]
-    unversioned = [each for each in workers if not _of_machines(each).get("version")]
-    rolled = [deployment(each, own) for each in sorted(workers, key=_place) if each not in unversioned]
+    leaving = [each for each in workers if each["metadata"].get("deletionTimestamp")]
+    unversioned = [each for each in workers if each not in leaving and not _of_machines(each).get("version")]
+    rolled = [deployment(each, own) for each in sorted(workers, key=_place) if each not in (*leaving, *unversioned)]
     lone = [
         f"the MachineSet {_name(each)} is not of a MachineDeployment"
         for each in sets
@@ -133,7 +136,11 @@ def standing(
         name,
         control_plane(plane, own),
         tuple(rolled),
-        (*(f"the MachineDeployment {_name(each)} names no version" for each in unversioned), *lone),
+        (
+            *(f"the MachineDeployment {_name(each)} is being deleted" for each in leaving),
+            *(f"the MachineDeployment {_name(each)} names no version" for each in unversioned),
+            *lone,
+        ),
         spec.get("paused") is True,
     )
 

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slipway.fleet.overview.stages import ALLOCATED, BOOTING, FAILED, PENDING, PROVISIONING, REPROVISIONING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from slipway.api.elemental.cycles import Cycle
     from slipway.fleet.overview.machines import GroupView, MachineView
+
+_ON_ITS_WAY = frozenset((PENDING, ALLOCATED, PROVISIONING, REPROVISIONING, BOOTING, FAILED))
 
 
 class RolloutView(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,7 +64,7 @@ def rollout(groups: Sequence[GroupView], now: datetime, past: float | None = Non
 
 def is_done(machine: MachineView) -> bool:
     """Whether a machine is as its group wants it, and has become a Node: whether that is well now is not the rollout's question."""
-    return machine.up_to_date and not machine.deleting and machine.joined is not None
+    return machine.up_to_date and not machine.deleting and bool(machine.node) and machine.stage not in _ON_ITS_WAY
 
 
 def estimate(joined: Iterable[datetime], left: int, began: datetime | None, now: datetime, past: float | None = None) -> int | None:

@@ -28,7 +28,7 @@ from slipway.fleet.upgrades.steps import Done, Goal, Patch, Refuse
 from slipway.fleet.upgrades.versions import way
 from slipway.fleet.upgrades.vigil import Patience, Vigil
 from slipway.kube.aio import PatchType
-from slipway.kube.errors import ApiError, ConflictError, is_transient
+from slipway.kube.errors import ConflictError, is_transient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -86,6 +86,8 @@ class Upgrade:
         planned = steps.plan(now, goal)
         if isinstance(planned, Refuse):
             raise OperatorError(planned.why)
+        if held := next(filter(None, (steps.held(now, each) for each in planned)), ""):
+            raise OperatorError(held)
         edits = [self._edit(each, objects, goal) for each in planned]
         if isinstance(steps.next_step(now, goal), Done):
             return False
@@ -111,7 +113,7 @@ class Upgrade:
             async with asyncio.timeout(self._options.timeout or None):
                 await self._run(client)
         except TimeoutError:
-            raise StoppedError(f"it is not done after {self._options.timeout:.0f} s. {self._goes_on()}") from None
+            raise StoppedError(f"it is not done after {self._options.timeout:g} s. {self._goes_on()}") from None
         except asyncio.CancelledError:
             self._tell(Event(events.INTERRUPTED, text=self._goes_on()))
             raise
@@ -125,6 +127,8 @@ class Upgrade:
             if isinstance(step, Refuse):
                 raise OperatorError(step.why)
             if isinstance(step, Patch):
+                if held := steps.held(now, step):
+                    raise StoppedError(f"{held}. {self._goes_on()}")
                 await self._patch(client, step, objects, goal)
             else:
                 await self._wait(client, step, objects, now, goal)
@@ -202,7 +206,7 @@ class Upgrade:
         options = self._options
         try:
             found = await survey(client, options.namespace, options.cluster, registry.leases(), options.catalog_namespace)
-        except ApiError as error:
+        except OperatorError as error:
             if told or not is_transient(error):
                 raise
             return False

@@ -91,6 +91,15 @@ def plan(now: Standing, goal: Goal) -> list[Patch] | Refuse:
     return found
 
 
+def held(now: Standing, step: Patch) -> str:
+    """Why nobody would act on a patch: it would come into force by surprise, when somebody else thinks of something else."""
+    if now.paused:
+        return f"the Cluster {now.cluster} is paused, and nobody would act on a patch: take its spec.paused away first"
+    if step.group.paused:
+        return f"the {step.group.title} is paused, and nobody would act on a patch: take its spec.paused, or the annotation, away first"
+    return ""
+
+
 def _refusal(now: Standing, goal: Goal) -> str:
     for each in now.groups:
         heading = each.heading or each.version

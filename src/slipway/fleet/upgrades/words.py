@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slipway.fleet.overview.waiting import sentences
 from slipway.fleet.upgrades import progress
 from slipway.fleet.upgrades.steps import Refuse, plan
 
@@ -20,7 +21,7 @@ _AGAIN = "Run the same command again to go on from there"
 def planned(now: Standing, goal: Goal, ahead: Sequence[Patch]) -> str:
     """What will be done, before anything is."""
     moving = next((each for each in now.groups if not each.settled), None)
-    on_its_way = f"The {moving.title} is on its way to {moving.heading or moving.version} already. " if moving is not None else ""
+    on_its_way = f"{sentences.progress(moving)} That is waited for first. " if moving is not None else ""
     if not ahead:
         return on_its_way.strip() or finished(now, goal)
     total = progress.total(now, goal)

@@ -16,6 +16,7 @@ from slipway.api.cluster.meta import ContractVersionedObjectReference as Referen
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract import selectors
 from slipway.fleet.contract.clones import delete_orphans
+from slipway.fleet.contract.ownership import give_up_updates
 from slipway.fleet.contract.scope import Patcher, merge_patch
 from slipway.fleet.contract.status import Status
 from slipway.fleet.contract.templates import kind_from
@@ -148,7 +149,8 @@ class Members:
         versions = [written["metadata"]["resourceVersion"]]
         for clone in known:
             content = clone.content()
-            after = await self._metadata.apply(clone.kind, desired.clone_metadata(manifest, content), content)
+            applied = await self._metadata.apply(clone.kind, desired.clone_metadata(manifest, content), content)
+            after = await give_up_updates(self._client, clone.kind, applied, names.MACHINE_SET_FIELD_MANAGER)
             versions.append(after["metadata"]["resourceVersion"])
         if len(self._done) >= _REMEMBERED:
             self._done.clear()

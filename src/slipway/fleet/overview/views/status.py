@@ -116,6 +116,8 @@ def _state(cluster: ClusterView) -> tuple[str, str]:
         return "paused", "wait"
     if cluster.available is None:
         return "availability unknown", "wait"
+    if not cluster.available and cluster.rollout is not None and not cluster.rollout.from_versions:
+        return "not available yet", "wait"
     return ("available", "good") if cluster.available else ("not available", "bad")
 
 
