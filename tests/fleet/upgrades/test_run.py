@@ -14,7 +14,7 @@ from fleet.fuse import Fuse, Killed
 from fleet.upgrades.managers import NAME, NEW, NEWEST, OLD, PLANE, SPACE, WORKERS, Managed
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, NODE, Kind
+from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, NODE, VALIDATING_WEBHOOK_CONFIGURATION, Kind
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.upgrades import events
 from slipway.fleet.upgrades.events import Event
@@ -178,6 +178,24 @@ async def test_prerequisites_that_are_not_met_stop_it_unless_they_are_to_be_igno
             await upgrade(lambda _: None).run(managed.client)
         assert managed.replaced == []
         await upgrade(lambda _: None, ignore_preflight=True).run(managed.client)
+
+
+async def test_a_patch_that_is_never_taken_stops_it_in_the_end() -> None:
+    rule = {"apiGroups": [KUBEADM_CONTROL_PLANE.group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["*"]}
+    webhook = {
+        "name": "validation.example.com",
+        # The discard port: nobody is there.
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    async with Managed() as managed:
+        await managed.client.create(VALIDATING_WEBHOOK_CONFIGURATION, {"metadata": {"name": "away"}, "webhooks": [webhook]})
+        told = Told()
+        with pytest.raises(StoppedError, match=rf"{PLANE} cannot be patched: .*failed calling webhook .* Nothing is on its way"):
+            await upgrade(told.append, patience=QUICK._replace(answer=0.1)).run(managed.client)
+        assert [each.event for each in told] == [events.NOTE], "it was told more than once, or not at all"
 
 
 async def test_whoever_leaves_is_told_what_goes_on_without_them() -> None:

@@ -48,9 +48,14 @@ class Vigil:
     def too_long(self, what: str, now: datetime, limit: float, *, holds: bool) -> bool:
         """Whether something that holds now has done so for longer than it may."""
         if not holds:
-            self._since.pop(what, None)
+            self.over(what)
             return False
         return (now - self._since.setdefault(what, now)).total_seconds() >= limit
+
+    def over(self, *those: str) -> None:
+        """It holds no longer."""
+        for what in those:
+            self._since.pop(what, None)
 
     def lasts(self, what: str) -> bool:
         """Whether it held when it was last asked about."""
