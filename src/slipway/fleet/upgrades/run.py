@@ -90,6 +90,8 @@ class Upgrade:
             raise OperatorError(held)
         edits = [self._edit(each, objects, goal) for each in planned]
         if isinstance(steps.next_step(now, goal), Done):
+            if self._options.dry_run:
+                self._tell(Event(events.PLANNED, text=words.finished(now, goal), version=goal.version, total=0, dry_run=True))
             return False
         self._tell(
             Event(
@@ -101,7 +103,8 @@ class Upgrade:
                 dry_run=self._options.dry_run,
             )
         )
-        for note in dict.fromkeys([*(note for each in edits for note in each.notes), *now.left_alone]):
+        pools = await reading.machine_pools(client, self._options.namespace, self._options.cluster)
+        for note in dict.fromkeys([*(note for each in edits for note in each.notes), *now.left_alone, *pools]):
             self._tell(Event(events.NOTE, text=note))
         if planned and all(each.settled for each in now.groups):
             await self._require(client, planned[0].version, later=[each.version for each in planned], told=True)
