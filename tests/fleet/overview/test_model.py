@@ -62,6 +62,16 @@ def test_a_cluster_at_rest_has_its_groups_no_rollout_and_no_problem() -> None:
     assert (found.rollout, found.problems, found.bare_metal) == (None, (), True)
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [({"host": "2001:db8::1", "port": 6443}, "[2001:db8::1]:6443"), ({"host": "2001:db8::"}, "2001:db8::"), ({"host": "", "port": 0}, "")],
+)
+def test_an_endpoint_is_shown_as_it_can_be_used(endpoint: dict[str, Any], shown: str) -> None:
+    manifest = cluster()
+    manifest["spec"]["controlPlaneEndpoint"] = endpoint
+    assert only(Objects(clusters=[manifest])).endpoint == shown
+
+
 def test_the_counters_are_those_of_the_objects_even_if_machines_say_otherwise() -> None:
     group = only(at_rest()._replace(control_planes=[plane(readyReplicas=1, availableReplicas=0, upToDateReplicas=2)])).control_plane
     assert group is not None

@@ -12,9 +12,19 @@ from typing import Any
 import pytest
 from fleet.fuse import Fuse, Killed
 from fleet.upgrades.managers import NAME, NEW, NEWEST, OLD, PLANE, SPACE, WORKERS, Managed
+from fleet.world import preserving_crd
 from support.waiting import eventually
 
-from slipway.api.cluster.kinds import CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, NODE, Kind
+from slipway.api.cluster.kinds import (
+    CLUSTER,
+    CUSTOM_RESOURCE_DEFINITION,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_POOL,
+    NODE,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    Kind,
+)
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.upgrades import events
 from slipway.fleet.upgrades.events import Event
@@ -117,6 +127,39 @@ async def test_before_anything_is_written_it_says_what_would_be_and_what_cannot(
         assert await managed.client.get(KUBEADM_CONTROL_PLANE, PLANE, SPACE) == before
 
 
+async def test_a_dry_run_of_what_is_there_already_says_so() -> None:
+    async with Managed() as managed:
+        told = Told()
+        assert not await upgrade(told.append, OLD, dry_run=True).prepare(managed.client)
+        assert [(each.event, each.text) for each in told] == [
+            (events.PLANNED, f"{NAME} is at {OLD}: {PLANE} (3 machines), {WORKERS} (2 machines)")
+        ]
+
+
+async def test_what_an_upgrade_does_not_reach_is_told() -> None:
+    async with Managed() as managed:
+        await managed.client.create(CUSTOM_RESOURCE_DEFINITION, preserving_crd(MACHINE_POOL))
+        for name, owner in (("mine", NAME), ("of-others", "other")):
+            await managed.client.create(MACHINE_POOL, {"metadata": {"name": name, "namespace": SPACE}, "spec": {"clusterName": owner}})
+        told = Told()
+        await upgrade(told.append, dry_run=True).prepare(managed.client)
+        assert [each.text for each in told.of(events.NOTE)] == [
+            "the MachinePool mine is not upgraded from here: patch its version when this is done"
+        ]
+
+
+@pytest.mark.parametrize("kind", [CLUSTER, KUBEADM_CONTROL_PLANE])
+async def test_a_management_cluster_of_older_types_is_told_apart_from_one_without_the_object(kind: Kind) -> None:
+    async with Managed() as managed:
+        await managed.pause()
+        old = await managed.client.get(CUSTOM_RESOURCE_DEFINITION, f"{kind.plural}.{kind.group}")
+        old["spec"]["versions"][0]["served"] = False
+        old["spec"]["versions"].append({**old["spec"]["versions"][0], "name": "v1beta1", "served": True, "storage": False})
+        await managed.client.update(CUSTOM_RESOURCE_DEFINITION, old)
+        with pytest.raises(OperatorError, match=rf"does not serve {kind.plural} of {kind.api_version}: Cluster API 1\.11 and newer do"):
+            await upgrade(lambda _: None).prepare(managed.client)
+
+
 async def test_a_machine_that_does_not_come_stops_it_with_what_to_do() -> None:
     async with Managed() as managed:
         managed.stuck = "InfrastructureReady"
@@ -178,6 +221,24 @@ async def test_prerequisites_that_are_not_met_stop_it_unless_they_are_to_be_igno
             await upgrade(lambda _: None).run(managed.client)
         assert managed.replaced == []
         await upgrade(lambda _: None, ignore_preflight=True).run(managed.client)
+
+
+async def test_a_patch_that_is_never_taken_stops_it_in_the_end() -> None:
+    rule = {"apiGroups": [KUBEADM_CONTROL_PLANE.group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["*"]}
+    webhook = {
+        "name": "validation.example.com",
+        # The discard port: nobody is there.
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    async with Managed() as managed:
+        await managed.client.create(VALIDATING_WEBHOOK_CONFIGURATION, {"metadata": {"name": "away"}, "webhooks": [webhook]})
+        told = Told()
+        with pytest.raises(StoppedError, match=rf"{PLANE} cannot be patched: .*failed calling webhook .* Nothing is on its way"):
+            await upgrade(told.append, patience=QUICK._replace(answer=0.1)).run(managed.client)
+        assert [each.event for each in told] == [events.NOTE], "it was told more than once, or not at all"
 
 
 async def test_whoever_leaves_is_told_what_goes_on_without_them() -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.upgrades.versions import rank, way
+from slipway.fleet.upgrades.versions import is_older, rank, way
 
 
 def test_builds_come_after_their_release_and_candidates_before() -> None:
     ordered = ["v1.33.6", "v1.33.7-rc.1", "v1.33.7", "v1.33.7-1", "v1.33.7-2", "v1.33.7-10", "v1.34.0"]
     assert sorted(set(ordered), key=rank) == ordered
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("v1.36.0-rc.1", "v1.36.0-rc.2"), ("v1.36.0-alpha.3", "v1.36.0-rc.0"), ("v1.36.0-rc.9", "v1.36.0-rc.10")]
+)
+def test_candidates_of_one_release_have_an_order_too(one: str, other: str) -> None:
+    assert (is_older(one, other), is_older(other, one), is_older(one, one)) == (True, False, False)
 
 
 def test_the_way_leads_over_the_newest_image_of_each_minor() -> None:

@@ -67,13 +67,35 @@ def test_a_drain_that_a_budget_blocks_is_a_reason_after_ten_minutes() -> None:
     assert judged(objects, 0, 300, 601, 612) == ["", "", "", "DrainingNode"]
 
 
-def test_a_problem_that_was_mended_and_comes_again_is_looked_at_anew() -> None:
-    vigil, bad, good = Vigil(PATIENCE), coming(condition("PlanApplied", "False", "PlanFailed")), coming(condition("PlanApplied"))
-    found = []
-    for objects, seconds in ((bad, 0), (good, 8), (bad, 12), (bad, 23)):
+def watched(*looks: tuple[Objects, float]) -> list[str]:
+    """Why to stop waiting for the workers, at each of these seconds, with what there is then."""
+    vigil, found = Vigil(PATIENCE), []
+    for objects, seconds in looks:
         now = standing(objects.clusters[0], objects.control_planes, objects.machine_deployments, (), objects.machines)
         found.append(vigil.reason_to_stop(objects, now, now.workers[0], seconds, NOW + timedelta(seconds=seconds)))
-    assert found == ["", "", "", "PlanFailed"]
+    return found
+
+
+def test_a_problem_that_was_mended_and_comes_again_is_looked_at_anew() -> None:
+    bad, good = coming(condition("PlanApplied", "False", "PlanFailed")), coming(condition("PlanApplied"))
+    assert watched((bad, 0), (good, 8), (bad, 12), (bad, 23)) == ["", "", "", "PlanFailed"]
+
+
+def test_what_a_machine_waited_for_before_does_not_count_for_what_it_waits_for_now() -> None:
+    def leaving(reason: str) -> Objects:
+        # As Cluster API has it: the time is that of the status, which is True from the deletion on.
+        return with_worker(condition("Deleting", "True", reason, seconds=0), deletionTimestamp="2026-05-04T12:00:00Z")
+
+    drained, detaching = leaving("DrainingNode"), leaving("WaitingForVolumeDetach")
+    looks = ((drained, 0), (drained, 1500), (detaching, 1502), (detaching, 1520), (detaching, 2103), (detaching, 2114))
+    assert watched(*looks) == ["", "", "", "", "", "WaitingForVolumeDetach"]
+    assert watched((detaching, 1502), (detaching, 1513)) == ["", "WaitingForVolumeDetach"], "who comes later trusts the time that is told"
+
+
+def test_a_host_that_has_come_back_may_be_taken_before_its_pool_counts_as_exhausted() -> None:
+    exhausted = coming(condition("InventoryAllocated", "False", "PoolExhausted", seconds=0))
+    cleaning, clean = (exhausted._replace(pools=[pool(total=5, allocated=4, **{state: 1})]) for state in ("preparing", "available"))
+    assert watched((cleaning, 0), (cleaning, 900), (clean, 902), (clean, 930)) == ["", "", "", ""]
 
 
 def test_what_is_paused_stops_at_once() -> None:

@@ -490,6 +490,40 @@ def test_what_follows_from_a_stopped_kubelet_is_not_told_as_a_fault_of_its_own()
     assert [finding.name for _, finding in examine(facts).findings] == ["kubelet-stopped"]
 
 
+def fixes(facts: Facts, name: str) -> str:
+    """All that is advised for what was found."""
+    found = [finding for _, finding in examine(facts).findings if finding.name == name]
+    assert found, f"{name} is not found"
+    return "; ".join(line for finding in found for line in finding.fix)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("certificate-unreadable", {"problem": "no certificate in it"}),
+        ("certificate-key-differs", {"key_problem": "its key is that of another certificate"}),
+        ("certificate-not-yet-valid", {"begin": timedelta(hours=1)}),
+    ],
+)
+def test_nobody_is_told_to_make_a_new_authority(name: str, fault: dict[str, object]) -> None:
+    advice = fixes(with_certificate("ca", authority=True, **fault), name)
+    assert "init phase certs" not in advice
+    assert "certs renew" not in advice
+
+
+def test_what_a_control_plane_left_behind_is_to_be_kept_before_it_is_reset() -> None:
+    advice = fixes(but(NO_NODE, left=("/etc/kubernetes/pki/ca.crt", "/var/lib/etcd/member")), "left-behind")
+    assert advice.index("copy /etc/kubernetes/pki and /var/lib/etcd first") < advice.index("slipway reset")
+    assert fixes(but(NO_NODE, left=("/etc/kubernetes/pki/ca.crt",)), "left-behind") == "slipway reset"
+
+
+@pytest.mark.parametrize(("member", "said"), [(OTHER.id, "keep this node as it is: the member is cp-2"), (0, "endpoint hashkv --cluster")])
+def test_a_member_whose_data_are_good_is_not_to_be_reset_for_another_one(member: int, said: str) -> None:
+    advice = fixes(etcd(members=(OWN_MEMBER, OTHER, THIRD), alarms=(EtcdAlarm(member, "CORRUPT"),)), "etcd-alarm")
+    assert said in advice
+    assert "slipway reset here" not in advice
+
+
 def test_errors_come_before_warnings_and_notes() -> None:
     facts = but(
         WORKER,

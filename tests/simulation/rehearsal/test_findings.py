@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from simulation.rehearsal.recorded import SECOND, load
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, KUBEADM_CONTROL_PLANE, MACHINE, Kind
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CONFIG_MAP, KUBEADM_CONTROL_PLANE, MACHINE, Kind
 from slipway.simulation.rehearsal import findings
+from slipway.simulation.rehearsal.original import LISTED, Original, belonging
 
 Manifest = dict[str, Any]
 
@@ -73,3 +75,28 @@ def test_a_drain_that_is_held_up_for_ever_stops_the_upgrade_and_one_that_is_forc
     forced = findings.held_up(budget("web", 0, app="web"), ["web-1"], machine, "host-1")
     assert forced.weight == "warning"
     assert "300 s" in forced.message
+
+
+def recorded() -> Original:
+    loaded = load()
+    listed = {kind: loaded.management.get(kind.plural, []) for kind in LISTED}
+    (cluster,) = loaded.management[CLUSTER.plural]
+    return Original(
+        cluster=cluster,
+        objects=belonging(cluster, listed),
+        catalog=loaded.management[CONFIG_MAP.plural][0]["data"],
+        catalog_place="cpaas-system/elemental-image-catalog",
+    )
+
+
+def test_what_a_simulation_cannot_try_is_said_of_every_upgrade() -> None:
+    told = findings.beforehand(recorded(), [SECOND], {})
+    assert any(each.weight == "unknown" and each.message.startswith("taken for granted: that the images are in the") for each in told)
+
+
+def test_a_prerequisite_without_which_an_upgrade_would_not_begin_says_so() -> None:
+    original = recorded()
+    del original.cluster["metadata"]["annotations"]["cpaas.io/registry-address"]
+    told = [each for each in findings.beforehand(original, [SECOND], {}) if each.kind == findings.PREREQUISITE]
+    (unknown,) = [each for each in told if "the registry of hosts is known" in each.message]
+    assert "fleet upgrade does not begin before" in unknown.to_do

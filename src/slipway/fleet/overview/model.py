@@ -23,6 +23,7 @@ from slipway.api.cluster.kinds import (
     MACHINE_SET,
 )
 from slipway.api.elemental import cycles
+from slipway.api.kubeadm.addresses import join_host_port
 from slipway.fleet.overview.hosts import HostView, PlanView, PoolView, host_view, pool_view
 from slipway.fleet.overview.machines import GroupView, MachineView, group_of, group_view, loose_group, machine_view, reported_group
 from slipway.fleet.overview.problems import Problem, Ref, problems_of, worst_first
@@ -118,7 +119,7 @@ class _Fleet:
             namespace=at[0],
             name=at[1],
             phase=str(status.get("phase") or ""),
-            endpoint=f"{endpoint['host']}:{endpoint.get('port') or ''}".rstrip(":") if endpoint.get("host") else "",
+            endpoint=_endpoint(str(endpoint.get("host") or ""), str(endpoint.get("port") or "")),
             available={"True": True, "False": False}.get(str(condition(cluster, names.AVAILABLE_CONDITION).get("status"))),
             control_plane=control_plane,
             workers=tuple(workers),
@@ -212,6 +213,10 @@ def _by_cluster(manifests: Iterable[Manifest]) -> dict[_Place, list[Manifest]]:
     for each in sorted(manifests, key=place):
         found[place(each)[0], str((each.get("spec") or {}).get("clusterName") or "")].append(each)
     return found
+
+
+def _endpoint(host: str, port: str) -> str:
+    return join_host_port(host, port) if host and port else host
 
 
 def _plane_name(cluster: Manifest) -> str:

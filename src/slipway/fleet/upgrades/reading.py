@@ -15,6 +15,7 @@ from slipway.api.cluster.kinds import (
     MACHINE,
     MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY_POOL,
+    MACHINE_POOL,
     MACHINE_SET,
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
@@ -41,6 +42,7 @@ async def read(client: AsyncClient, namespace: str, name: str) -> Objects:
 
     cluster = await client.find(CLUSTER, name, namespace)
     if cluster is None:
+        await _require_served(client, CLUSTER, namespace)
         raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: {await _elsewhere(client, name)}')
     planes, deployments, sets, machines, bases, ours, pools = await asyncio.gather(
         listed(KUBEADM_CONTROL_PLANE),
@@ -51,7 +53,31 @@ async def read(client: AsyncClient, namespace: str, name: str) -> Objects:
         listed(BAREMETAL_MACHINE, labels),
         listed(MACHINE_INVENTORY_POOL),
     )
+    if not planes:
+        await _require_served(client, KUBEADM_CONTROL_PLANE, namespace)
     return Objects([cluster], planes, deployments, sets, machines, bases, ours, pools)
+
+
+async def _require_served(client: AsyncClient, kind: Kind, namespace: str) -> None:
+    """An object that is not found may be there in a version that is not spoken here."""
+    try:
+        await client.list(kind, namespace)
+    except NotFoundError:
+        raise OperatorError(
+            f"the management cluster does not serve {kind.plural} of {kind.api_version}: Cluster API 1.11 and newer do; upgrade it first"
+        ) from None
+
+
+async def machine_pools(client: AsyncClient, namespace: str, name: str) -> list[str]:
+    """Of the MachinePools of a cluster, which an upgrade does not reach, a sentence each."""
+    try:
+        found = await client.list(MACHINE_POOL, namespace)
+    except NotFoundError:
+        return []
+    except ForbiddenError:
+        return ["whether the cluster has MachinePools may not be seen: an upgrade does not reach them"]
+    own = [each for each in found if (each.get("spec") or {}).get("clusterName") == name]
+    return [f"the MachinePool {each['metadata']['name']} is not upgraded from here: patch its version when this is done" for each in own]
 
 
 async def _elsewhere(client: AsyncClient, name: str) -> str:

@@ -90,6 +90,8 @@ class Upgrade:
             raise OperatorError(held)
         edits = [self._edit(each, objects, goal) for each in planned]
         if isinstance(steps.next_step(now, goal), Done):
+            if self._options.dry_run:
+                self._tell(Event(events.PLANNED, text=words.finished(now, goal), version=goal.version, total=0, dry_run=True))
             return False
         self._tell(
             Event(
@@ -101,7 +103,8 @@ class Upgrade:
                 dry_run=self._options.dry_run,
             )
         )
-        for note in dict.fromkeys([*(note for each in edits for note in each.notes), *now.left_alone]):
+        pools = await reading.machine_pools(client, self._options.namespace, self._options.cluster)
+        for note in dict.fromkeys([*(note for each in edits for note in each.notes), *now.left_alone, *pools]):
             self._tell(Event(events.NOTE, text=note))
         if planned and all(each.settled for each in now.groups):
             await self._require(client, planned[0].version, later=[each.version for each in planned], told=True)
@@ -156,7 +159,7 @@ class Upgrade:
                 continue
             if self._vigil.lasts("silence"):
                 self._tell(Event(events.NOTE, text="the management cluster answers again"))
-                self._vigil.too_long("silence", _now(), patience.answer, holds=False)
+                self._vigil.over("silence")
             return found
 
     def _stand(self, objects: Objects) -> Standing:
@@ -193,8 +196,10 @@ class Upgrade:
         except OperatorError as error:
             if isinstance(error, ConflictError) or is_transient(error):
                 # Somebody has changed it since, or nobody answers: what is next is decided anew.
+                self._try_again(error, f"{edit.kind.kind} {edit.name} cannot be patched")
                 return
             raise StoppedError(f"the patch was refused: {error.message}. It was: {edit.command(namespace)}") from None
+        self._vigil.over("refusal")
         self._moved, self._began = True, _now()
         self._tell(Event(events.PATCH, kind=edit.kind.kind, name=edit.name, version=step.version, command=edit.command(namespace)))
 
@@ -209,6 +214,7 @@ class Upgrade:
         except OperatorError as error:
             if told or not is_transient(error):
                 raise
+            self._try_again(error, "the prerequisites cannot be read")
             return False
         rows = preflight.rows(found, version)
         rows += preflight.images(found, (each for each in dict.fromkeys(later) if each != version))
@@ -220,10 +226,19 @@ class Upgrade:
             raise StoppedError(words.unmet(failed, len(rows), version))
         return not failed
 
+    def _try_again(self, error: OperatorError, what: str) -> None:
+        """A StoppedError where that was tried for long enough: a webhook that does not answer may well stay away."""
+        if not self._vigil.lasts("refusal"):
+            self._tell(Event(events.NOTE, text=f"{what}, which is tried again: {error.message}"))
+        if self._vigil.too_long("refusal", _now(), self._options.patience.answer, holds=True):
+            raise StoppedError(f"{what}: {error.message}. {self._goes_on()}")
+
     # While something is on its way.
 
     async def _wait(self, client: AsyncClient, step: Wait, objects: Objects, now: Standing, goal: Goal) -> None:
         self._moved = True
+        # What was in the way of a patch before is no longer, as something moves.
+        self._vigil.over("refusal", "prerequisites")
         self._pace = progress.learned(self._pace, step.group, self._began)
         self._report_machines(objects)
         self._report_progress(step, now, goal)

@@ -36,7 +36,11 @@ def minor(version: str) -> int:
 
 
 def is_older(version: str, than: str) -> bool:
-    return rank(version) < rank(than)
+    one, other = rank(version), rank(than)
+    if one == other and one[3] < 0:
+        # Of what comes before a release the rank does not tell which one.
+        return Version.tolerant(version) < Version.tolerant(than)
+    return one < other
 
 
 def way(at: str, to: str, known: Iterable[str] | None = None) -> dict[int, str]:

@@ -108,7 +108,8 @@ class NodeFiles:
             content = self.read(path)
             if content is not None:
                 key, ca = f"{self.pki}/{spec.base_name}.key", f"{self.pki}/{specs.spec_of(spec.ca).base_name}.crt" if spec.ca else ""
-                found.append(_certificate(spec.name, path, content, key=self._key(key), ca=self.read(ca) or b"" if ca else b""))
+                trusted = self.read(ca) or b"" if ca else b""
+                found.append(_certificate(spec.name, path, content, key=self._key(key), ca=trusted, authority=not spec.ca))
         return found, missing
 
     def kubeconfigs(self) -> tuple[list[KubeconfigFact], list[CertificateFact], str]:
@@ -280,13 +281,15 @@ def _in_common(one: bytes, other: bytes) -> bool:
         return True
 
 
-def _certificate(name: str, path: str, content: bytes, *, key: bytes, ca: bytes, rotates: bool = False) -> CertificateFact:
+def _certificate(
+    name: str, path: str, content: bytes, *, key: bytes, ca: bytes, rotates: bool = False, authority: bool = False
+) -> CertificateFact:
     from slipway.credentials import x509
 
     try:
         chain = x509.parse(content)
     except ValueError as error:
-        return CertificateFact(name=name, path=path, problem=str(error))
+        return CertificateFact(name=name, path=path, authority=authority, problem=str(error))
     leaf = chain[0]
     profile = x509.profile_of(leaf)
     return CertificateFact(

@@ -132,6 +132,8 @@ def _ask_all(
             said = time.monotonic()
             say(f"Still waiting for {', '.join(waiting)} ({deadline - elapsed:.0f} s at most)")
         threads[waiting[0]].join(min(0.1, deadline - elapsed))
+    # Who answers from now on is too late: what is told must not change while it is read.
+    told, failed = dict(told), dict(failed)
     unseen = [Unseen(name, f"no answer within {deadline:.0f} s") for name in threads if name not in told and name not in failed]
     for name, error in failed.items():
         if not isinstance(error, OSError | OperatorError):

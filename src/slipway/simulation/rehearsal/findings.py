@@ -67,6 +67,10 @@ _BUDGET = "cannot evict pod as it would violate the pod's disruption budget"
 # Of rows about Nodes nothing can be said where those could not be read, and that is told already.
 _OF_NODES = ("the control plane is reached", "all Nodes are Ready")
 _NAMED = 5
+_TAKEN_FOR_GRANTED = (
+    "taken for granted: that the images are in the registry and boot, that no host fails, that Pods find room elsewhere whatever "
+    "resources, affinities and volumes they have, and that no MachineHealthCheck, webhook or controller of others comes between"
+)
 
 
 class Finding(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -103,7 +107,7 @@ def beforehand(original: Original, versions: Sequence[str], durations: Mapping[s
     for part, hosts in measured.unknown(durations).items():
         used = f"{measured.DEFAULTS[part]:.0f} s are taken for it"
         found.append(Finding(TIMES, "unknown", f"how long {_listed(hosts)} need to {_WORDS[part]} was never measured: {used}"))
-    return found
+    return [*found, Finding(LEFT_OUT, "unknown", _TAKEN_FOR_GRANTED)] if versions else found
 
 
 _WORDS: Mapping[measured.Part, str] = {
@@ -239,7 +243,16 @@ def _prerequisites(original: Original, versions: Sequence[str]) -> list[Finding]
         for row in rows
         if row.status in (preflight.FAILED, preflight.WARNING) and (nodes is not None or not row.check.startswith(_OF_NODES))
     ]
-    return [Finding(PREREQUISITE, "warning", f"not met: {row.check}: {row.message}") for row in told]
+    first = "Mend it first: fleet upgrade does not begin before, but with --ignore-preflight."
+    return [
+        Finding(
+            PREREQUISITE,
+            "warning",
+            f"not met: {row.check}: {row.message}",
+            to_do=first if row.status == preflight.FAILED else "",
+        )
+        for row in told
+    ]
 
 
 def _space(original: Original) -> list[Finding]:

@@ -22,6 +22,11 @@ _RENEW_SELF = (
     "on a control plane: slipway kubeconfig user --org system:nodes --client-name system:node:{node} > kubelet.conf",
     "put it to /etc/kubernetes/kubelet.conf of this node, then systemctl restart kubelet",
 )
+# A new one would make every certificate and every kubeconfig of the cluster worthless: it is never made anew.
+_OF_AUTHORITY = (
+    "keep its key, and make no new one: every certificate and kubeconfig of the cluster hangs on it",
+    "copy {path} and its key from another control plane, or from a backup",
+)
 _RESTART = {
     "admin.conf": (),
     "super-admin.conf": (),
@@ -145,14 +150,15 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _certificate(facts: Facts, it: CertificateFact) -> Iterator[Finding]:
     shown: dict[str, Any] = {"name": it.name, "path": it.path}
+    kept = tuple(line.format_map(shown) for line in _OF_AUTHORITY) if it.authority else ()
     if it.problem:
-        yield UNREADABLE.found(f"{it.path}: {it.problem}", **shown)
+        yield UNREADABLE.found(f"{it.path}: {it.problem}", fix=kept, **shown)
         return
     period = f"valid from {it.not_before:%Y-%m-%d %H:%M} to {it.not_after:%Y-%m-%d %H:%M} UTC"
     bounds = f"{it.path}: {period}; it is {facts.now:%Y-%m-%d %H:%M} UTC here"
     left = it.not_after - facts.now
     if facts.now < it.not_before:
-        yield EARLY.found(bounds, **shown)
+        yield EARLY.found(bounds, fix=("timedatectl",) if it.authority else (), **shown)
     elif it.rotates:
         yield from _rotating(facts, it, left, bounds)
     elif it.authority:
@@ -167,7 +173,7 @@ def _certificate(facts: Facts, it: CertificateFact) -> Iterator[Finding]:
     if it.distrust:
         yield DISTRUSTED.found(f"{it.path}: {it.distrust}", **shown)
     if it.key_problem:
-        yield FOREIGN_KEY.found(f"{it.path}: {it.key_problem}", **shown)
+        yield FOREIGN_KEY.found(f"{it.path}: {it.key_problem}", fix=kept, **shown)
     for address in _served_at(facts, it.name):
         if address not in it.names:
             yield LACKS_NAME.found(f"{it.path} is for {', '.join(it.names)}", address=address, **shown)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from slipway.node.doctor.finding import Finding
 
 _NEARLY = 0.8
-_REJOIN = "slipway reset here, and join this control plane again (where no other member is well: restore a snapshot with etcdutl)"
+_REJOIN = (
+    "where another member is well: slipway reset here, and join this control plane again",
+    "where none is: do not reset, keep the folder as it is, and restore a snapshot with etcdutl",
+)
 _CTL = (
     "etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key"
 )
@@ -39,15 +42,15 @@ LEARNER = Kind(
     "this node's etcd is a learner, and has no vote: its join did not end",
     ("slipway join phase etcd-join",),
 )
-NOT_MEMBER = Kind("etcd-not-a-member", "error", "etcd does not count this node among its members", (_REJOIN,))
+NOT_MEMBER = Kind("etcd-not-a-member", "error", "etcd does not count this node among its members", _REJOIN)
 MEMBER_LOST = Kind(
     "etcd-member-lost",
     "warning",
     "the member {member} of etcd does not answer: {left} more may be lost",
     ("look at that node: slipway doctor",),
 )
-DATA_MISSING = Kind("etcd-data-missing", "error", "the folder of etcd's data, {folder}, is not there", (_REJOIN,))
-DATA_UNREADABLE = Kind("etcd-data-unreadable", "error", "etcd's data in {folder} are not those of an etcd", (_REJOIN,))
+DATA_MISSING = Kind("etcd-data-missing", "error", "the folder of etcd's data, {folder}, is not there", _REJOIN)
+DATA_UNREADABLE = Kind("etcd-data-unreadable", "error", "etcd's data in {folder} are not those of an etcd", _REJOIN)
 EXTERNAL = Kind(
     "etcd-external-not-answering",
     "error",
@@ -61,12 +64,13 @@ DRIFT = Kind(
     "etcd-clock-differs", "warning", "etcd tells of a member whose clock differs from this machine's", ("timedatectl", "chronyc tracking")
 )
 
+_CORRUPT = "CORRUPT"
 _ALARMS = {
     "NOSPACE": (
         "its database has reached its quota, and takes no more writes",
         (f"{_CTL} compact REVISION", f"{_CTL} defrag", f"{_CTL} alarm disarm"),
     ),
-    "CORRUPT": ("the data of its members differ", (_REJOIN,)),
+    _CORRUPT: ("the data of its members differ", _REJOIN),
 }
 
 
@@ -106,6 +110,8 @@ def _own(facts: Facts, etcd: Etcd, own: EtcdEndpoint) -> Iterator[Finding]:
         )
     for alarm in etcd.alarms:
         means, fix = _ALARMS.get(alarm.kind, ("etcd refuses work", ()))
+        if alarm.kind == _CORRUPT and alarm.member_id != status.member_id:
+            fix = _elsewhere(etcd, alarm.member_id)
         yield ALARM.found(f"member {alarm.member_id:x}: {alarm.kind}", fix=fix, alarm=alarm.kind, means=means)
     if status.db_size >= etcd.quota * _NEARLY and not etcd.alarms:
         size, quota = status.db_size >> 20, etcd.quota >> 20
@@ -116,6 +122,14 @@ def _own(facts: Facts, etcd: Etcd, own: EtcdEndpoint) -> Iterator[Finding]:
         yield NOT_MEMBER.found(
             f"{own.url} is {status.member_id:x}, and the members are {', '.join(f'{each.id:x}' for each in etcd.members)}"
         )
+
+
+def _elsewhere(etcd: Etcd, corrupt: int) -> tuple[str, ...]:
+    """Of an alarm of another member, or of none that etcd could name: this one's data may be the good ones."""
+    member = next((each for each in etcd.members if each.id == corrupt), None)
+    if member is None:
+        return ("do not reset this node before it is known which member differs", f"{_CTL} endpoint hashkv --cluster -w table")
+    return (f"keep this node as it is: the member is {member.name or f'{corrupt:x}'}; look there: slipway doctor",)
 
 
 def _others(etcd: Etcd) -> Iterator[Finding]:

@@ -53,12 +53,23 @@ UNREPORTED = Kind(
 )
 
 
+# All that there may be of a cluster: a reset takes both away.
+_OF_CONTROL_PLANE = {f"{paths.PKI_DIR}/apiserver.crt", f"{paths.ETCD_DATA_DIR}/member"}
+_KEPT_FIRST = (
+    f"where this was a control plane, copy {paths.PKI_DIR} and {paths.ETCD_DATA_DIR} first: a reset takes them away, and with the last "
+    "ones the cluster",
+    "slipway reset",
+)
+
+
 def find_node(facts: Facts) -> Iterator[Finding]:
     if not facts.is_node:
         yield NO_NODE.found(f"{paths.KUBELET_CONF}: no such file")
         if facts.left:
             yield LEFT.found(
-                ", ".join(facts.left), what=facts.left[0] if len(facts.left) == 1 else f"{facts.left[0]} and {len(facts.left) - 1} more"
+                ", ".join(facts.left),
+                fix=_KEPT_FIRST if _OF_CONTROL_PLANE & {*facts.left} else (),
+                what=facts.left[0] if len(facts.left) == 1 else f"{facts.left[0]} and {len(facts.left) - 1} more",
             )
         if facts.runtime.left:
             yield CONTAINERS_LEFT.found("the runtime's list of containers", number=facts.runtime.left)

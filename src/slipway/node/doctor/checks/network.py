@@ -57,7 +57,7 @@ NO_FORWARDING = Kind(
     "forwarding-off",
     "error",
     "the kernel passes no packets on ({setting}): Pods reach nobody on other nodes",
-    ("echo '{setting} = 1' > /etc/sysctl.d/99-kubernetes.conf", "sysctl --system"),
+    ("echo '{setting} = 1' >> /etc/sysctl.d/99-kubernetes.conf", "sysctl --system"),
 )
 API_NAME = Kind(
     "api-name-unknown",
