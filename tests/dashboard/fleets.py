@@ -70,13 +70,13 @@ def machine(namespace: str, name: str, of: str, host_name: str, *, problem: Mani
     made = {
         **named(MACHINE, namespace, name, labels=labels),
         "spec": {"clusterName": of, "version": "v1.35.4", "bootstrap": {"dataSecretName": name}, "infrastructureRef": reference},
-        "status": {"phase": "Running", "nodeRef": {"name": host_name}},
+        "status": {"phase": "Running", "nodeRef": {"name": host_name}} if problem is None else {"phase": "Provisioning"},
     }
     below = {
         **named(BAREMETAL_MACHINE, namespace, name, labels=labels),
         "spec": {},
         "status": {
-            "phase": "Running",
+            "phase": "Running" if problem is None else "Failed",
             "machineInventoryRef": {"name": host_name},
             "conditions": [problem or condition(names.NODE_JOINED_CONDITION, "True", "NodeJoined")],
         },

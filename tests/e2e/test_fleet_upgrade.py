@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.waiting import eventually_blocking
 
+pytestmark = pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="takes minutes: run it with `make e2e`")
 SPACE, NAME, OLD, NEW, NEWEST = "cpaas-system", "demo", "v1.34.10", "v1.35.4", "v1.36.3"
 _SLIPWAY = [sys.executable, "-m", "slipway"]
 _MADE = 300.0

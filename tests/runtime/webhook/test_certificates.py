@@ -114,9 +114,9 @@ def test_a_set_that_ended_while_nobody_looked_is_made_anew() -> None:
 def test_a_pair_that_does_not_fit_is_refused() -> None:
     one, other = renewed(None, NAMES, NOW), renewed(None, NAMES, NOW)
     certificates.check_pair(one.certificate, one.key, "here")
-    with pytest.raises(OperatorError, match=r"in here cannot be used: the key in tls\.key is not that of tls\.crt"):
+    with pytest.raises(OperatorError, match=r"here cannot be used: the key in tls\.key is not that of tls\.crt"):
         certificates.check_pair(one.certificate, other.key, "here")
-    with pytest.raises(OperatorError, match="in here cannot be used"):
+    with pytest.raises(OperatorError, match="here cannot be used"):
         certificates.check_pair(b"", other.key, "here")
 
 
