@@ -342,7 +342,7 @@ _ALL = (
     Flag("timeout:upgrade", "duration", "How long to wait for the end; 0 for as long as it takes", default="0s"),
     Flag("workers-only", "bool", "Upgrade the workers alone, to a version that their control plane has already"),
     Flag("catalog-namespace:fleet", "string", "Namespace of the image catalog; default: that of the cluster"),
-    Flag("namespace:fleet", "string", "Namespace of the cluster", default="default", short="n"),
+    Flag("namespace:fleet", "string", "Namespace of the cluster; default: that of the kubeconfig's context, or default", short="n"),
     Flag(
         "namespace:view", "string", "Namespace to look at; default: that of the kubeconfig's context, or all where it has none", short="n"
     ),

@@ -37,7 +37,7 @@ def preflight(call: Invocation) -> None:
 def _rows(call: Invocation, cluster: str, to: str) -> list[Row]:
     import asyncio
 
-    from slipway.cli.commands.manager import connection
+    from slipway.cli.commands.manager import connection, namespace
     from slipway.cli.commands.managerflags import registry_secret
     from slipway.fleet import registry
     from slipway.fleet.baremetal.rollouts.preflight import rows
@@ -49,7 +49,7 @@ def _rows(call: Invocation, cluster: str, to: str) -> list[Row]:
 
     async def work() -> list[Row]:
         async with AsyncClient(target) as client:
-            found = await survey(client, call.text("namespace"), cluster, leases, call.text("catalog-namespace"), secret)
+            found = await survey(client, namespace(call, target), cluster, leases, call.text("catalog-namespace"), secret)
             return rows(found, to)
 
     return asyncio.run(work())

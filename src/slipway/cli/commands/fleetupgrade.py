@@ -29,13 +29,14 @@ def upgrade(call: Invocation) -> None:
     import asyncio
 
     from slipway.cli.commands import managerflags
-    from slipway.cli.commands.manager import connection
+    from slipway.cli.commands.manager import connection, namespace
     from slipway.fleet.upgrades.run import Upgrade
     from slipway.kube.aio import AsyncClient
 
     form = managerflags.one_of(call, "output")
     options = _options(call)
     target = connection(call)
+    options = options._replace(namespace=namespace(call, target))
     asks = not call.switch("yes") and not options.dry_run
     if asks and (form == "json" or not sys.stdin.isatty()):
         raise UsageError("nobody can be asked here: say --yes to upgrade, or --dry-run to see what would be done")

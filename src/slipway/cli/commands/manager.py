@@ -66,6 +66,11 @@ def install(call: Invocation) -> None:
     say(f"Run `{call.program} manager` where {outside} leads to its --webhook-port" if outside else "The manager starts in the cluster")
 
 
+def namespace(call: Invocation, target: Connection) -> str:
+    """The one namespace to work in, as kubectl finds it."""
+    return call.text("namespace") or target.namespace or "default"
+
+
 def connection(call: Invocation) -> Connection:
     """The management cluster: that of --kubeconfig, of this Pod, of KUBECONFIG, or of the user."""
     from slipway.kube import incluster, kubeconfig

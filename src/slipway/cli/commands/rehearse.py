@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def run(call: Invocation) -> None:
     from slipway.api.machinery.version import Version
     from slipway.cli.commands import managerflags
-    from slipway.cli.commands.manager import connection
+    from slipway.cli.commands.manager import connection, namespace
 
     form = managerflags.one_of(call, "output")
     if not call.arguments:
@@ -26,7 +26,7 @@ def run(call: Invocation) -> None:
     from slipway.simulation.rehearsal import run as rehearsing
     from slipway.simulation.rehearsal.rehearsal import Wanted
 
-    wanted = Wanted(call.text("namespace"), call.arguments[0], call.text("to"), call.text("catalog-namespace"), workload)
+    wanted = Wanted(namespace(call, target), call.arguments[0], call.text("to"), call.text("catalog-namespace"), workload)
     code = rehearsing.main(target, wanted, form, call.text("report"), verbosity=call.verbosity)
     if code:
         raise SystemExit(code)
