@@ -139,3 +139,11 @@ def test_what_json_does_not_know_is_told_as_text(stream: io.StringIO) -> None:
 def test_another_format_is_refused() -> None:
     with pytest.raises(OperatorError, match='"xml" is not a format of logs: it is one of text, json'):
         logs.configure("xml")
+
+
+def test_beside_a_commands_own_output_nothing_is_logged_and_afterwards_again(stream: io.StringIO) -> None:
+    logs.configure("json", stream=stream)
+    with logs.beside_output(0):
+        log.error("not told")
+    log.info("told")
+    assert [json.loads(line)["msg"] for line in stream.getvalue().splitlines()] == ["told"]

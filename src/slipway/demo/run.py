@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import secrets
 import signal
@@ -40,18 +39,14 @@ def main(options: Options, form: str, *, verbosity: int = 0, dashboard: Callable
     # What is wrong is told before anything starts.
     faults.made(options)
     report = _report_file(options.report)
-    if verbosity:
-        logs.configure("text", verbosity=verbosity)
-    else:
-        # What a manager logs is for its operators; the timeline tells what happens.
-        logging.disable(logging.CRITICAL)
     # What is imported by now lives as long as the program.
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     record = Record(options, _view(options, form))
     record.tell(Event(events.REPORT, text=str(report)))
     try:
-        ok = asyncio.run(_heard(demonstrate(options, record, report, dashboard)))
+        with logs.beside_output(verbosity):
+            ok = asyncio.run(_heard(demonstrate(options, record, report, dashboard)))
     finally:
         record.end()
     if form != "json" and not options.keep:

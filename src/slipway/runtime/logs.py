@@ -57,6 +57,21 @@ def configure(form: str = "text", *, verbosity: int = 0, stream: TextIO | None =
     logging.getLogger("slipway").setLevel(logging.DEBUG if verbosity >= 4 else logging.INFO)
 
 
+@contextmanager
+def beside_output(verbosity: int) -> Iterator[None]:
+    """The log of a command whose own output tells what happens: as text where verbosity asks for it, otherwise silent."""
+    if verbosity:
+        configure("text", verbosity=verbosity)
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     own: Mapping[str, object] = getattr(record, "fields", {})
     found = {**_surroundings.get(), **own}

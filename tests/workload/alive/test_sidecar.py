@@ -51,6 +51,8 @@ def process(tmp_path: Path, files: Files) -> Iterator[subprocess.Popen[bytes]]:
     started = subprocess.Popen([program, "60"])
     signal.signal(signal.SIGHUP, before)
     files.process_id.write_text(f"{started.pid}\n")
+    # A starting program has the name of the one that started it for a moment still.
+    eventually_blocking(lambda: pulse.process(files.process_id) == started.pid)
     yield started
     started.kill()
     started.wait()

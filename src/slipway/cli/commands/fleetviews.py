@@ -119,20 +119,17 @@ def _write(path: str, text: str) -> None:
 
 def watch(call: Invocation) -> None:
     import asyncio
-    import logging
 
     from slipway.cli.commands import managerflags
     from slipway.fleet.overview.follow import Follower
     from slipway.fleet.overview.selection import of_cluster, seen
     from slipway.fleet.overview.watching import watch as look
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime import logs
 
     form = managerflags.one_of(call, "output")
     target, namespace = place(call)
     name = call.arguments[0] if call.arguments else ""
-    if not call.verbosity:
-        # A server that goes and comes back is told by the view.
-        logging.disable(logging.CRITICAL)
 
     def choose(view: Overview) -> Overview:
         return of_cluster(view, name, namespace) if name else seen(view)
@@ -141,7 +138,9 @@ def watch(call: Invocation) -> None:
         async with AsyncClient(target) as client, Follower(client, namespace) as follower:
             await look(follower, _view(call, form, namespace), choose)
 
-    asyncio.run(work())
+    # A server that goes and comes back is told by the view.
+    with logs.beside_output(call.verbosity):
+        asyncio.run(work())
 
 
 def _view(call: Invocation, form: str, namespace: str) -> View:

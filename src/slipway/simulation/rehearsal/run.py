@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import sys
 import time
@@ -28,11 +27,6 @@ _COLLECT = (20_000, 50, 100)
 def main(management: Connection, wanted: Wanted, form: str, file: str, *, verbosity: int = 0) -> int:
     """The exit code: 0 only where the upgrade would end well."""
     target = _writable(file)
-    if verbosity:
-        logs.configure("text", verbosity=verbosity)
-    else:
-        # What a manager logs is for its operators.
-        logging.disable(logging.CRITICAL)
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     began = time.monotonic()
@@ -41,7 +35,8 @@ def main(management: Connection, wanted: Wanted, form: str, file: str, *, verbos
         sys.stderr.write(f"{time.monotonic() - began:6.1f}s  {line}\n")
         sys.stderr.flush()
 
-    report = asyncio.run(rehearse(management, wanted, tell))
+    with logs.beside_output(verbosity):
+        report = asyncio.run(rehearse(management, wanted, tell))
     if target is not None:
         target.write_text(page(report))
         tell(f"the report is in {target}")
