@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slipway.fleet.overview.groups import Standing
     from slipway.fleet.upgrades.steps import Goal, Patch
 
+DRY = "Nothing was changed: this was a dry run"
 _AGAIN = "Run the same command again to go on from there"
 
 
