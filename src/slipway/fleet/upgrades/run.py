@@ -241,7 +241,7 @@ class Upgrade:
         failed = [] if options.ignore_preflight else [row for row in rows if row.status == preflight.FAILED]
         too_long = self._vigil.too_long("prerequisites", _now(), options.patience.prerequisites, holds=bool(failed))
         if failed and (too_long or not self._moved):
-            raise StoppedError(words.unmet(failed, len(rows), version))
+            raise StoppedError(words.unmet(failed, len(rows), self._goal.version if self._goal is not None and told else version))
         return not failed
 
     def _try_again(self, error: OperatorError, what: str) -> None:
