@@ -18,7 +18,7 @@ from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
 from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
 from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
 from slipway.fleet.baremetal.plans.networkconfig import network_config
-from slipway.fleet.baremetal.plans.plan import Reprovision, reprovision
+from slipway.fleet.baremetal.plans.plan import Reprovision, reprovision, same_version
 from slipway.fleet.baremetal.reasons import BOOTSTRAP_TOKEN_EXPIRED, OLD_NODE_REMAINS, WORKLOAD_UNREACHABLE
 from slipway.fleet.baremetal.vip import reconciler as alive
 from slipway.fleet.baremetal.vip import vip
@@ -81,6 +81,9 @@ class Provisioning:
 
     async def provision(self, run: Run) -> None:
         """Write the plan, unless something is missing, which is told."""
+        # Its token may have ended since, and its image be out of the catalog.
+        if await self._is_done(run):
+            return
         run.phase = names.ALLOCATED_PHASE
         image = await self._image(run)
         try:
@@ -225,6 +228,24 @@ class Provisioning:
         expires = conditions.moment(text)
         if text and expires is not None and expires < run.now.astimezone(UTC) + _LEAST_LIFE:
             raise _Waiting(BOOTSTRAP_TOKEN_EXPIRED, f"the bootstrap token {identity} ended at {text}: waiting for it to be refreshed")
+
+    async def _is_done(self, run: Run) -> bool:
+        """Whether the host is the Node already, by a plan of this machine that its Secret has lost: somebody deleted it, or changed it."""
+        assert run.owner is not None
+        if not run.before.last_applied_plan_checksum or not run.cluster.control_plane_initialized:
+            return False
+        try:
+            found = await self._nodes.find(run)
+        except OperatorError:
+            # Told where it is asked for again.
+            return False
+        # None was Ready when that plan was written, and the kubelet of a clean host does not start.
+        ours = [node for node in found if node.ready and node.machine in ("", run.owner.name)]
+        if not any(same_version(run.owner.version, node.version) for node in ours):
+            return False
+        run.tell(names.PLAN_APPLIED_CONDITION, TRUE, names.PLAN_APPLIED_REASON, "its Secret has lost it, and the host is the Node")
+        await self._nodes.look(run)
+        return True
 
     async def _boot_before(self, run: Run) -> str | None:
         """The boots of Nodes that machines on this host left behind; None, and told, where no plan may be written now."""
