@@ -100,9 +100,28 @@ async def test_a_host_that_became_the_node_by_a_plan_that_its_secret_lost_is_not
     assert (await metal.condition("m", "Ready"))[0] == "True"
 
 
-async def test_a_node_of_another_version_is_not_taken_for_what_the_lost_plan_made(metal: Estate) -> None:
-    await a_plan(metal)
-    await lose(metal)
-    await metal.joins("rack-1", version="v1.33.1")
+async def test_a_node_that_was_left_behind_before_the_lost_plan_is_not_taken_for_the_one_that_it_makes(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.joins("rack-1", ready=False, boot_id="long-ago", name="left-behind")
+    await metal.machine("m")
     await metal.reconcile("m")
-    assert (await metal.condition("m", "PlanApplied"))[1] == "OldNodeRemains"
+    await lose(metal)
+    await metal.reconcile("m")
+    assert await metal.plan_type("rack-1") == "reprovision"
+    # The kubelet of the plan has registered, and is not Ready yet, when the plan is lost once more.
+    await metal.joins("rack-1", ready=False)
+    await lose(metal)
+    await metal.reconcile("m")
+    assert await metal.condition("m", "NodeJoined") == ("True", "NodeJoined", "Node rack-1, v1.34.5")
+
+
+async def test_a_machine_whose_plan_a_manager_of_before_wrote_takes_a_ready_node_for_what_the_lost_plan_made(metal: Estate) -> None:
+    await a_plan(metal)
+    await metal.patch(BAREMETAL_MACHINE, "m", {"status": {"bootsBefore": None}}, subresource="status")
+    await metal.joins("rack-1", ready=False, boot_id="long-ago", name="left-behind")
+    await lose(metal)
+    await metal.joins("rack-1")
+    await metal.reconcile("m")
+    assert await metal.condition("m", "NodeJoined") == ("True", "NodeJoined", "Node rack-1, v1.34.5")

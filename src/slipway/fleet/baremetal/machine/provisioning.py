@@ -13,12 +13,12 @@ from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.machine.decision import BOOTS
+from slipway.fleet.baremetal.machine.decision import BOOTS, made_by_plan
 from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
 from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
 from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
 from slipway.fleet.baremetal.plans.networkconfig import network_config
-from slipway.fleet.baremetal.plans.plan import Reprovision, reprovision, same_version
+from slipway.fleet.baremetal.plans.plan import Reprovision, reprovision
 from slipway.fleet.baremetal.reasons import BOOTSTRAP_TOKEN_EXPIRED, OLD_NODE_REMAINS, WORKLOAD_UNREACHABLE
 from slipway.fleet.baremetal.vip import reconciler as alive
 from slipway.fleet.baremetal.vip import vip
@@ -239,11 +239,14 @@ class Provisioning:
         except OperatorError:
             # Told where it is asked for again.
             return False
-        # None was Ready when that plan was written, and the kubelet of a clean host does not start.
-        ours = [node for node in found if node.ready and node.machine in ("", run.owner.name)]
-        if not any(same_version(run.owner.version, node.version) for node in ours):
+        before = run.boots_before
+        if before is None:
+            # A manager of before did not keep it.  None was Ready when that plan was written: the kubelet of a clean host does not start.
+            before = BOOTS.join(node.boot_id for node in found if not node.ready or node.machine not in ("", run.owner.name))
+        if made_by_plan(found, before) is None:
             return False
         run.tell(names.PLAN_APPLIED_CONDITION, TRUE, names.PLAN_APPLIED_REASON, "its Secret has lost it, and the host is the Node")
+        run.status.fields["bootsBefore"] = before
         await self._nodes.look(run)
         return True
 
@@ -251,6 +254,9 @@ class Provisioning:
         """The boots of Nodes that machines on this host left behind; None, and told, where no plan may be written now."""
         if not run.cluster.control_plane_initialized:
             return ""
+        if run.boots_before is not None:
+            # The plan is written again: who has come since is who it makes.
+            return run.boots_before
         try:
             found = await self._nodes.find(run)
         except OperatorError as error:

@@ -308,6 +308,7 @@ class BaremetalMachineReconciler:
             fields["planWrittenTime"] = timestamp(plan.written) if plan.written is not None else None
             if plan.type == names.PLAN_REPROVISION:
                 fields["lastAppliedBootstrapHash"], fields["image"] = plan.bootstrap_hash or None, plan.image or None
+                fields["bootsBefore"] = plan.boot_before
         if plan is not None and (plan.owner, plan.type) == (run.name, names.PLAN_REPROVISION) and not finalizers.is_deleted(run.manifest):
             # Whoever wrote the plan had both, and may have died before it could say so.
             run.tell(names.BOOTSTRAP_READY_CONDITION, TRUE, names.BOOTSTRAP_READY_REASON)
