@@ -238,6 +238,7 @@ _PATIENCE: dict[str, float | None] = {
     reasons.BOOTSTRAP_TOKEN_EXPIRED: _A_WHILE,
     reasons.WORKLOAD_UNREACHABLE: _A_WHILE,
     reasons.OLD_NODE_REMAINS: _A_WHILE,
+    reasons.PLAN_EDITED: _A_WHILE,
     reasons.NODE_GONE: _SOON,
 }
 REFERENCE = {(row.kind, row.condition, row.reason): row for row in reasons.REASONS}
