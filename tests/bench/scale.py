@@ -68,8 +68,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     clusters: int
     replaced: int
     wall: float
-    making: float
-    """How long it took until every node was there."""
+    making: Taken
+    """What it took until every node was there, from the registration of the hosts on."""
     cpu: dict[str, float]
     """Seconds of the rollout, by group."""
     requests: float
@@ -91,6 +91,11 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def requests_a_node(self) -> float:
         return self.requests / max(self.replaced, 1)
+
+    @property
+    def making_a_node(self) -> float:
+        """Milliseconds of the manager."""
+        return self.making.cpu[MANAGER] * 1000 / sum(cluster.nodes for cluster in clusters(self.hosts, self.clusters))
 
     @property
     def memory_a_host(self) -> float:
@@ -131,6 +136,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("ours", "upstream"))
     parser.add_argument("--results", type=Path, default=Path("scale-results.json"))
     parser.add_argument("--again", action="store_true", help="measure what the results have already, too")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for our manager")
     parser.add_argument("--profile", type=Path, help="where our manager's profile goes: everything is slower then")
     options = parser.parse_args()
     # Whoever ends it wants everything that it started ended.
@@ -208,8 +214,9 @@ class Fleet:
             *flags,
         ]
         profile = self._options.profile
-        interpreter = ["-m", "cProfile", "-o", str(profile.absolute())] if profile is not None else []
-        self.managers.append(self.management.start_slipway(*given, name=name, interpreter=interpreter))
+        profiled = str(Path(__file__).with_name("profiled.py"))
+        program = ("-m", "slipway") if profile is None else (profiled, str(profile.absolute()))
+        self.managers.append(self.management.start_slipway(*given, *self._options.flag, name=name, program=program))
 
     def start_hosts(self, url: str, authority: str, wanted: Sequence[ClusterOfHosts]) -> None:
         """The hosts of a cluster are all in one process: that is where the API of the cluster is."""
@@ -309,10 +316,11 @@ class Course:
             start_memory = fleet.meter().memory("VmRSS")
             _say(f"{fleet.who}: {options.hosts} hosts register")
             await asyncio.to_thread(fleet.start_hosts, url, authority, self._clusters)
-            meter, began = fleet.meter(), time.monotonic()
+            meter = fleet.meter()
+            began = meter.taken(time.monotonic())
             await self._waves(self._clusters, self._make, FIRST, "made")
-            making = time.monotonic() - began
             await self._quiet(meter)
+            making = meter.taken(time.monotonic()).since(began)
             if options.part == "rest":
                 return await self._figures(meter, None, 0, making, start_memory), await self._rest(meter)
             rolled = self._clusters[: options.rolled or len(self._clusters)]
@@ -329,7 +337,7 @@ class Course:
     def _asked(self) -> dict[str, float]:
         return asked(self._fleet.management.kubectl("get", "--raw", "/metrics"))
 
-    async def _figures(self, meter: Meter, taken: Taken | None, replaced: int, making: float, start_memory: float) -> Figures:
+    async def _figures(self, meter: Meter, taken: Taken | None, replaced: int, making: Taken, start_memory: float) -> Figures:
         figures = Figures(
             who=self._fleet.who,
             hosts=self._options.hosts,
@@ -446,18 +454,25 @@ def is_at(found: Manifest | None, replicas: int, version: str) -> bool:
 # What is told.
 
 
+COLUMNS: dict[str, Callable[[Figures], str]] = {
+    "manager, ms a node made": lambda run: f"{run.making_a_node:.0f}",
+    "nodes replaced": lambda run: str(run.replaced),
+    "manager, ms a node replaced": lambda run: f"{run.cpu_a_node:.0f}",
+    "requests a node replaced": lambda run: f"{run.requests_a_node:.1f}",
+    "wall, s": lambda run: f"{run.wall:.0f}",
+    "MB at most": lambda run: f"{run.memory:.0f}",
+    "kB a host over the start": lambda run: f"{run.memory_a_host:.0f}",
+    "hosts, s": lambda run: f"{run.cpu['hosts']:.0f}",
+    "API server, s": lambda run: f"{run.cpu['apiserver']:.0f}",
+    "etcd, s": lambda run: f"{run.cpu['etcd']:.0f}",
+    "load before": lambda run: f"{run.load:.1f}",
+}
+
+
 def report(results: Results) -> str:
-    lines = [
-        "| run | nodes replaced | manager, ms a node | requests a node | wall, s | MB at most | kB a host over the start "
-        "| hosts, s | API server, s | etcd, s | load before |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for key, run in results.runs.items():
-        lines.append(
-            f"| {key} | {run.replaced} | {run.cpu_a_node:.0f} | {run.requests_a_node:.1f} | {run.wall:.0f} | {run.memory:.0f} "
-            f"| {run.memory_a_host:.0f} | {run.cpu.get('hosts', 0):.0f} | {run.cpu.get('apiserver', 0):.0f} | {run.cpu.get('etcd', 0):.0f} "
-            f"| {run.load:.1f} |"
-        )
+    """What was found, as the table of the docs; seconds are those of processor time during the rollout."""
+    lines = ["| run | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+    lines += [f"| {key} | " + " | ".join(shown(run) for shown in COLUMNS.values()) + " |" for key, run in results.runs.items()]
     return "\n".join([*lines, *(f"\n{line}" for line in verdicts(results))])
 
 

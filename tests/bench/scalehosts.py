@@ -6,7 +6,6 @@ The file says what there is to be (:class:`Told`).  Every line that the process 
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from pathlib import Path
 
@@ -44,8 +43,6 @@ class Said(msgspec.Struct, frozen=True):
 
 
 async def main(told: Told) -> None:
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with World(registry=REGISTRY, pace=told.pace, seed=told.first, first=told.first, heartbeat=told.heartbeat) as world:
         if told.grpc:
             from bench.scaleetcd import GrpcGateway
@@ -61,7 +58,8 @@ async def main(told: Told) -> None:
                 await asyncio.sleep(_LOOK)
             sys.stdout.buffer.write(msgspec.json.encode(Said(len(world.hosts), len(told.names))) + b"\n")
             sys.stdout.buffer.flush()
-        await stop.wait()
+        # Until it is killed: hosts that are not there need no end.
+        await asyncio.Event().wait()
 
 
 def _is_registered(host: Life) -> bool:

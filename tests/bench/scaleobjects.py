@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME, REGISTRY_ADDRESS_ANNOTATION
@@ -30,6 +31,8 @@ _SPARE_OF = 25
 class ClusterOfHosts(NamedTuple):
     number: int
     hosts: int
+    network: str = "127.100"
+    """Of its virtual address."""
 
     @property
     def name(self) -> str:
@@ -42,7 +45,7 @@ class ClusterOfHosts(NamedTuple):
     @property
     def vip(self) -> str:
         """One of the loopback network, where nothing else listens."""
-        return f"127.{100 + self.number // 200}.{self.number % 200 + 1}.1"
+        return f"{self.network}.{self.number // 250}.{self.number % 250 + 1}"
 
     @property
     def workers(self) -> int:
@@ -111,7 +114,9 @@ class ClusterOfHosts(NamedTuple):
 
 
 def clusters(hosts: int, number: int) -> list[ClusterOfHosts]:
-    return [ClusterOfHosts(index, hosts // number) for index in range(number)]
+    # Another process that measures has other addresses.
+    network = f"127.{64 + os.getpid() % 60}"
+    return [ClusterOfHosts(index, hosts // number, network) for index in range(number)]
 
 
 def registration() -> Manifest:

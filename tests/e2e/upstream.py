@@ -198,12 +198,11 @@ class Plane:
         return path
 
     def start_slipway(
-        self, *flags: str, name: str = "slipway", kubeconfig: Path | None = None, interpreter: Sequence[str] = ()
+        self, *flags: str, name: str = "slipway", kubeconfig: Path | None = None, program: Sequence[str] = ("-m", "slipway")
     ) -> Running:
-        """``interpreter`` are flags of Python's own."""
         health = f"127.0.0.1:{free_port()}"
         command = [
-            *(sys.executable, *interpreter, "-m", "slipway", "manager", "run", f"--kubeconfig={kubeconfig or self.kubeconfig}"),
+            *(sys.executable, *program, "manager", "run", f"--kubeconfig={kubeconfig or self.kubeconfig}"),
             *(f"--health-addr={health}", "--metrics-bind-address=0", *flags),
         ]
         return self._start(name, command, health)
