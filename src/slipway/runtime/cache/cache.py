@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.runtime.cache.informer import RESYNC, SILENCE, Informer, Scope
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Iterable, Mapping
 
     from slipway.api.cluster.kinds import Kind
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from slipway.runtime.metrics import Metrics
     from slipway.runtime.objects import Object
 
+T = TypeVar("T")
 ON_ITS_WAY = 30.0
 """How long, in seconds, the cache may be behind what we wrote: after a restore of etcd it is behind for ever."""
 # So many writes are remembered before those that have come back are looked for.
@@ -125,6 +127,10 @@ class Cache:
         if labels:
             found = [known for known in found if labels.items() <= known.metadata.labels.items()]
         return found
+
+    async def facts(self, kind: Kind, of: Callable[[Object], T], namespace: str = "") -> builtins.list[T]:
+        """What ``of`` says of each object of a namespace, or of all of them; it is asked once for every state of one."""
+        return (await self._synced(kind, namespace)).store.facts(of, namespace)
 
     def wrote(self, kind: Kind, manifest: Manifest) -> None:
         """Remember what the server gave back for a write of ours."""

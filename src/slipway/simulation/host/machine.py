@@ -87,6 +87,8 @@ class Machine:
         self.boots = 0
         self.boot_seconds: float | None = None
         """How long a boot takes, where that is known; else it is made up."""
+        self.heartbeat: float | None = None
+        """Real seconds between two signs of life of its kubelet, where they do not follow from the pace."""
         self.hostname = "localhost"
         self.active: set[str] = set()
         self.containers: dict[str, Container] = {}
