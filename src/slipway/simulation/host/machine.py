@@ -87,6 +87,8 @@ class Machine:
         self.boots = 0
         self.boot_seconds: float | None = None
         """How long a boot takes, where that is known; else it is made up."""
+        self.least_beat = 1.0
+        """How often its kubelet tells that it is there at most, in real seconds, however fast the time of the host goes."""
         self.hostname = "localhost"
         self.active: set[str] = set()
         self.containers: dict[str, Container] = {}
