@@ -17,7 +17,7 @@ from slipway.simulation.soak.operations import Shape
 from slipway.simulation.soak.options import VERSIONS, Options, parse
 from slipway.simulation.soak.page import page
 from slipway.simulation.soak.record import Event, Record, Sample
-from slipway.simulation.soak.report import Costs, Counts, lines, report
+from slipway.simulation.soak.report import FAULT_TEXTS, INVARIANT_TEXTS, Costs, Counts, lines, report
 
 
 def test_the_same_seed_draws_the_same_faults_and_another_seed_others() -> None:
@@ -115,3 +115,10 @@ def test_a_report_says_what_was_rolled_what_went_wrong_and_what_was_violated_whe
     assert "<polyline" in shown
     assert ("claimed by &lt;a&gt;" in shown) is violated
     assert msgspec.json.decode(msgspec.json.encode(found))["ok"] is not violated
+
+
+@pytest.mark.parametrize(("heads", "texts"), [("| fault |", FAULT_TEXTS), ("| invariant |", INVARIANT_TEXTS)])
+def test_the_docs_have_every_fault_and_every_invariant(heads: str, texts: dict[str, str]) -> None:
+    page = (Path(__file__).parents[3] / "docs/soak.md").read_text()
+    table = page.partition(heads)[2].partition("\n\n")[0].splitlines()[2:]
+    assert table == [f"| `{name}` | {text} |" for name, text in texts.items()]

@@ -81,23 +81,20 @@ FAULT_TEXTS = {
     MANAGER_KILLED: "the manager dies after some write, and another one starts",
 }
 OPERATION_TEXTS = {"make": "the cluster is made", **MEANINGS}
-_OTHERS = (
-    ("says-what-to-do", "who waits for longer than anything takes says what to do"),
-    ("no-growth", "there are no more objects than at the first rest, in clusters of the same size"),
-    ("goes-on", "no operation stalls"),
-    ("manager-lives", "the manager does not end by itself"),
-    ("memory", f"the manager grows by less than {memory.LIMIT:.0%} between its first rest and its last"),
-    ("kills", "the manager was killed as often as it was asked for"),
-)
+INVARIANT_TEXTS = {
+    **{each.name: each.text for each in INVARIANTS},
+    **{name: text for name, text, _ in TRUTHS},
+    **{each.name: f"at rest, {each.text}" for each in AT_REST},
+    "no-growth": "at rest, there are no more objects than at the first rest",
+    "memory": f"the manager that lives to the end grows by less than {memory.LIMIT:.0%}",
+    "says-what-to-do": "who waits for longer than anything takes says what to do",
+    "goes-on": "no operation stalls",
+    "manager-lives": "the manager does not end by itself",
+    "kills": "the manager was killed as often as was asked for",
+}
 
 
 def report(options: Options, record: Record, *, rounds: int, kills: int, costs: Costs, counts: Counts) -> Report:
-    known = [
-        *((each.name, each.text) for each in INVARIANTS),
-        *((name, text) for name, text, _ in TRUTHS),
-        *((each.name, each.text) for each in AT_REST),
-        *_OTHERS,
-    ]
     broken = [each.name for each in record.violations]
     return Report(
         ok=not record.violations,
@@ -113,7 +110,7 @@ def report(options: Options, record: Record, *, rounds: int, kills: int, costs: 
         faults=dict(sorted(record.faults.items())),
         acts=dict(sorted(record.acts.items())),
         refusals=dict(record.refusals.most_common(20)),
-        invariants=tuple(Invariant(name, text, record.checks[name], broken.count(name)) for name, text in known),
+        invariants=tuple(Invariant(name, text, record.checks[name], broken.count(name)) for name, text in INVARIANT_TEXTS.items()),
         violations=tuple(record.violations),
         memory=_memory(record),
         counts=counts,

@@ -47,7 +47,7 @@ _SETTLED, _RESTLESS = 2.0, 900.0
 _MAKING = 6
 """So many clusters are made at once."""
 # The manager is killed after so many writes at most, for each cluster more, or after so many seconds where there are none.
-_WRITES, _WRITES_MORE, _KILL_SECONDS = 30, 10, (0.5, 10.0)
+_WRITES, _WRITES_MORE, _KILL_SECONDS = 30, 10, (2.0, 15.0)
 
 
 class Switch:
