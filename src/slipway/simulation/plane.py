@@ -99,7 +99,7 @@ class ManagementPlane:
 
     def start_manager(self) -> None:
         self._stop = asyncio.Event()
-        manager = build(self.server.connection(), self._settings())
+        manager = build(self.server.connection(), self.settings())
         if self._dashboard is not None:
             self._dashboard(manager, self.dashboard_port)
         self._manager = asyncio.create_task(manager.run(self._stop), name="manager")
@@ -140,7 +140,8 @@ class ManagementPlane:
             )
         )
 
-    def _settings(self) -> Settings:
+    def settings(self) -> Settings:
+        """What a manager of this plane is told."""
         return Settings(
             controllers=self._controllers,
             namespace="",
