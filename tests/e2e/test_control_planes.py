@@ -216,7 +216,8 @@ def test_a_cluster_of_upstreams_is_taken_over_in_the_middle_of_its_rollout_scale
         made.make(3)
         made.until("three control planes are there", lambda: made.is_at(OLD, 3))
         made.upgrade()
-        made.until("the first one is replaced", lambda: sorted(made.machines().values()) == [OLD, OLD, NEW], 900)
+        # The next one may be on its way by then: a host is made between two looks.
+        made.until("the first one is replaced", lambda: list(made.machines().values()).count(OLD) == 2, 900)
         before = made.machines()
         for running in theirs:
             running.stop()
