@@ -157,9 +157,9 @@ def _bound(binding: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     return sorted(
         (
             each["clusterResourceSetName"],
-            [{key: value for key, value in one.items() if key != "lastAppliedTime"} for one in each["resources"]],
+            [{key: value for key, value in one.items() if key != "lastAppliedTime"} for one in each.get("resources") or ()],
         )
-        for each in binding["spec"]["bindings"]
+        for each in (binding.get("spec") or {}).get("bindings") or ()
     )
 
 
