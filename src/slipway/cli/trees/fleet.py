@@ -18,8 +18,8 @@ FLEET = Command(
             max_arguments=2,
             flags=(*_WHERE, "output:status"),
             long="Reads only. Follows the chain from a Cluster over its control plane or workers, a Machine and its host to the "
-            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone will do where no two "
-            "have it.",
+            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone will do "
+            "where no two have it.",
             example="{program} fleet explain workload-1 -n cpaas-system\n{program} fleet explain host/sn-0001 -n cpaas-system -o json",
         ),
         Command(
