@@ -15,15 +15,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from simulation.estate import KINDS, Estate
+import msgspec
+from simulation import predecessor
+from simulation.estate import KINDS, PACE, Estate
+from support.ports import free_port
 from support.waiting import eventually
 
+from slipway.api.cluster.kinds import LEASE
 from slipway.embedded.storage.store import Change, Store
 from slipway.fleet.manager import build
 from slipway.fleet.settings import Settings
 from slipway.kube.connection import Connection
 from slipway.runtime import logs
 from slipway.simulation.workload.cluster import WorkloadCluster
+from slipway.simulation.workload.local import LocalClient
 
 # Whoever writes one of these in a workload cluster is a manager or a kubelet.
 _WORKLOAD = ("nodes", "configmaps")
@@ -77,6 +82,11 @@ class KillableEstate(Estate):
         self._starter.stdin.write(b64encode(pickle.dumps((self.server.connection(), self._settings()))) + b"\n")
         self._pid = int(await self._starter.stdout.readline())
 
+    @property
+    def process(self) -> int:
+        """The manager that was started last."""
+        return self._pid
+
     async def _begin(self) -> None:
         source = Path(__file__).parent.parent
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), *filter(None, sys.path)])}
@@ -122,19 +132,72 @@ class KillableEstate(Estate):
         self._starter = None
 
 
+class TwinEstate(KillableEstate):
+    """An estate with several managers, one of which leads."""
+
+    def _settings(self) -> Settings:
+        # Each serves registrations, and one address can be had once; hosts know the first.
+        known = super()._settings()
+        where = f"{self.address}:{free_port() if self._pid else self.port}"
+        return msgspec.structs.replace(
+            known, leader_elect=True, inventory=msgspec.structs.replace(known.inventory, bind_address=where, url=known.inventory.url)
+        )
+
+    def holder(self) -> str:
+        """Who leads, as the Lease says."""
+        held = [lease["spec"].get("holderIdentity") or "" for lease in LocalClient(self.server.core).list(LEASE, "home")]
+        return next(iter(held), "")
+
+
+class SucceededEstate(KillableEstate):
+    """An estate whose first manager is of the code of an earlier commit."""
+
+    def __init__(self, code: Path, **given: Any) -> None:
+        super().__init__(**given)
+        self._code = code
+        self._upgraded = False
+
+    async def start(self) -> None:
+        if self._upgraded:
+            await super().start()
+            return
+        await self._begin()
+        where = {"address": self.address, "port": self.port, "pace": PACE}
+        self._pid = (await predecessor.start(self._code, self.server.connection(), **where)).pid
+
+    async def upgrade(self, after: int, seconds: float) -> None:
+        """Let the manager of today take over, after so many writes, or so long where there are none."""
+        self._upgraded = True
+        await self.kill_and_restart(after, seconds)
+
+    async def stop(self) -> None:
+        if not self._upgraded:
+            self.fuse.set(self._pid, 1)
+            self.fuse.blow()
+        await super().stop()
+
+
 def _serve() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    started = 0
+    started: list[int] = []
     for line in sys.stdin.buffer:
         connection, settings = pickle.loads(b64decode(line))
-        started = os.fork()
-        if not started:
+        started.append(os.fork())
+        if not started[-1]:
             _manage(connection, settings)
-        sys.stdout.write(f"{started}\n")
+        sys.stdout.write(f"{started[-1]}\n")
         sys.stdout.flush()
-    if started:
+    # Of those that are dead the number may be somebody else's by now.
+    for process in filter(_is_child, started):
         with suppress(ProcessLookupError):
-            os.kill(started, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
+
+
+def _is_child(process: int) -> bool:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+    except OSError:
+        return False
 
 
 def _manage(connection: Connection, settings: Settings) -> None:

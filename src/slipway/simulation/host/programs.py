@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/lib/slipway/")
 # elemental-toolkit's codes (facts from its sources): the source cannot be deployed; a snapshot cannot be made.
 _NOT_DEPLOYABLE, _NO_SNAPSHOT = 18, 84
+# Between two looks whether there is power, while a layer does not get on.
+_LOOK = 0.05
 
 
 def find(machine: Machine, name: str) -> Callable[[Process], int] | None:
@@ -274,10 +276,15 @@ def _upgrade(machine: Machine, process: Process, given: dict[str, str]) -> int:
     if machine.faults.cannot_upgrade:
         return process.fail("the upgrade fails, as the simulation was told", machine.faults.cannot_upgrade)
     image = machine.registry.pull(reference)
+    while image is not None and not machine.registry.flows.wait(_LOOK):
+        machine.check_power(machine.boots)
+    if image is not None and machine.registry.broken:
+        machine.registry.broken -= 1
+        return process.fail(f"ERRO failed to pull {reference}: unexpected EOF in a layer", _NOT_DEPLOYABLE)
     if image is None or machine.chance.happens(machine.faults.upgrade_failures):
         why = "no such image" if machine.registry.reachable else "the registry does not answer"
         return process.fail(f"ERRO failed to pull {reference}: {why}", _NOT_DEPLOYABLE)
-    if machine.free_bytes() < image.size:
+    if machine.faults.disk_full or machine.free_bytes() < image.size:
         return process.fail("ERRO cannot create a snapshot: no space left on device", _NO_SNAPSHOT)
     machine.stage(image)
     process.say(f"INFO Upgrade completed: {reference} ({image.digest})")
