@@ -123,8 +123,8 @@ async def test_a_manager_that_is_upgraded_in_the_middle_of_a_rollout_goes_on_wit
 async def test_of_two_managers_one_leads_and_one_that_was_frozen_while_the_other_took_over_does_nothing_twice() -> None:
     estate = TwinEstate()
     async with cluster(PATIENCE, estate) as (_, bare):
-        frozen, leading = estate.process, estate.holder()
-        await estate.start()
+        frozen, leading = estate.first, estate.holder()
+        await estate.start_other()
         async with replacing(bare, 5):
             await roll_control_plane(bare, SECOND)
             await replaced(bare, SECOND)

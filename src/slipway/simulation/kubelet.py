@@ -101,7 +101,9 @@ class Kubelet:
         except (ApiError, OperatorError, OSError) as error:
             _log.debug("kubelet of %s: %s", machine.hardware.name, error)
             return _RETRY
-        return max(_HEARTBEAT * max(machine.pace, 0.05), 0.05) if self._beat_at else _RETRY
+        if not self._beat_at:
+            return _RETRY
+        return machine.heartbeat or max(_HEARTBEAT * max(machine.pace, 0.05), 0.05)
 
     # Static Pods.
 
@@ -245,8 +247,8 @@ class Kubelet:
     async def _heartbeat(self) -> None:
         assert self._client is not None
         loop = asyncio.get_running_loop()
-        every = _HEARTBEAT * self._machine.pace
-        if self._beat_at and loop.time() - self._beat_at < max(every, 1.0):
+        every = self._machine.heartbeat or max(_HEARTBEAT * self._machine.pace, 1.0)
+        if self._beat_at and loop.time() - self._beat_at < every:
             return
         spec = {"holderIdentity": self._node, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": _micro_time()}
         try:
