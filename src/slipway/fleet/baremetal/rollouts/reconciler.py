@@ -23,6 +23,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.fleet.baremetal.cluster import lookup
 from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
+from slipway.fleet.baremetal.plans.catalogs import Catalogs
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
@@ -135,7 +136,7 @@ class RolloutGuardReconciler:
         lookup.add_index(cache)
         self._catalog_namespace = catalog_namespace
         self._clock = clock
-        self._catalogs: dict[str, tuple[str, dict[str, str]]] = {}
+        self._catalogs = Catalogs(client, cache)
 
     async def reconcile(self, request: Request) -> Result:
         looked = await live(self._cache, request)
@@ -164,22 +165,9 @@ class RolloutGuardReconciler:
         place = self._catalog_namespace or namespace
         rollouts = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in self._known.facts(kind, namespace, _rollout)]
         return guards.Surroundings(
-            catalog=await self._catalog(place),
+            catalog=await self._catalogs.entries(place) or {},
             catalog_place=f"{place}/{names.CATALOG_NAME}",
             pools=_together(self._known.facts(MACHINE_INVENTORY_POOL, namespace, _size)),
             templates=_together(self._known.facts(BAREMETAL_MACHINE_TEMPLATE, namespace, _pool)),
             rollouts=[each for each in rollouts if each is not None],
         )
-
-    async def _catalog(self, namespace: str) -> dict[str, str]:
-        """The cache has the catalog's metadata, which tells when it is to be read again."""
-        seen = await self._cache.get(CONFIG_MAP, names.CATALOG_NAME, namespace)
-        if seen is None:
-            self._catalogs.pop(namespace, None)
-            return {}
-        version, entries = self._catalogs.get(namespace, ("", {}))
-        if version != seen.metadata.resource_version:
-            found = await self._client.find(CONFIG_MAP, names.CATALOG_NAME, namespace)
-            entries = dict((found or {}).get("data") or {})
-            self._catalogs[namespace] = seen.metadata.resource_version, entries
-        return entries
