@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = {words.PLAN_CLEAN: 4, words.PLAN_REPROVISION: 8}
 # Seconds: between two faults of all clusters, and of one of them.
-_BETWEEN = 6.0
+_BETWEEN = 5.0
 _SHORT, _LONG = (1.0, 8.0), (4.0, 25.0)
 _BUDGET = "soak-blocks"
 Picked = TypeVar("Picked")
@@ -134,7 +134,7 @@ async def _interrupted(soak: Soak, draw: Draw, what: str) -> bool:
         if not held:
             return False
         machine.faults.interruptions = due = [Interruption("power" if what == "power" else "agent", number, done)]
-        if not await soak.until_over(lambda: not due):
+        if not await soak.until_calm(lambda: not due):
             machine.faults.interruptions = []
             return False
         when = "after" if done else "before"
@@ -181,7 +181,7 @@ async def host_dead(soak: Soak, draw: Draw) -> bool:
         host.machine.faults.dead = True
         host.power_off()
         await soak.replace(name, spare)
-        await soak.until_over(lambda: False)
+        await soak.until_calm(lambda: False)
         host.machine.faults.dead = False
         await host.power_on()
         soak.dead.discard(name)

@@ -79,7 +79,7 @@ class Soak:
         self.rounds = 0
         self.cpu = 0.0
         self._held: set[str] = set()
-        self._over = asyncio.Event()
+        self._over, self._calm = asyncio.Event(), asyncio.Event()
         self._draws = draws(options.seed, options.clusters, options.only)
         self._killing = random.Random(f"{options.seed}/kills")
         self._being_killed = False
@@ -143,20 +143,27 @@ class Soak:
         self._over.clear()
         length = min(self.options.round, max(self.options.seconds - self.record.now, 1.0))
         mortal = self._is_mortal()
+        self._calm.clear()
         async with asyncio.TaskGroup() as group:
-            for operator in self.operators:
-                group.create_task(operator.roll(self._over, self._exchange))
+            rolling = [group.create_task(operator.roll(self._over, self._exchange)) for operator in self.operators]
             group.create_task(self._let_fail(group))
             if mortal:
                 group.create_task(self._kill())
-            end = time.monotonic() + length
-            while time.monotonic() < end and not all(each.stalled for each in self.operators):
-                await asyncio.sleep(min(1.0, max(end - time.monotonic(), 0.01)))
-                for task in beside:
-                    if task.done():
-                        task.result()
+            await self._watch_over(rolling, beside, length)
+            # What is under way is brought to its end, and things go on going wrong meanwhile.
             self._over.set()
+            await self._watch_over(rolling, beside, length)
+            self._calm.set()
         await self._rest()
+
+    async def _watch_over(self, rolling: list[asyncio.Task[None]], beside: list[asyncio.Task[None]], seconds: float) -> None:
+        """For so long, or until nothing is rolled any more; what ended that must not end is raised."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not all(task.done() for task in rolling):
+            await asyncio.sleep(min(1.0, max(end - time.monotonic(), 0.01)))
+            for task in beside:
+                if task.done():
+                    task.result()
 
     def _is_mortal(self) -> bool:
         if self.options.only and MANAGER_KILLED not in self.options.only:
@@ -164,12 +171,12 @@ class Soak:
         return self.kills < self.options.kills if self.options.kills else self.record.now < self._mortal_until
 
     async def _let_fail(self, group: asyncio.TaskGroup) -> None:
-        while not self._over.is_set():
+        while not self._calm.is_set():
             draw = next(self._draws, None)
             if draw is None:
                 return
             await self.pause(draw.after)
-            if not self._over.is_set():
+            if not self._calm.is_set():
                 group.create_task(self._occur(draw), name=draw.kind)
 
     async def _occur(self, draw: Draw) -> None:
@@ -180,7 +187,7 @@ class Soak:
         """Again and again, each time after some write of anybody that the manager never hears of."""
         manager, fuse, chance = self.ground.manager, self.ground.fuse, self._killing
         most = _WRITES + _WRITES_MORE * self.options.clusters
-        while not self._over.is_set() and (not self.options.kills or self.kills < self.options.kills):
+        while not self._calm.is_set() and (not self.options.kills or self.kills < self.options.kills):
             after, seconds = chance.randint(1, most), chance.uniform(*_KILL_SECONDS)
             fuse.set(manager, after)
             self._being_killed = True
@@ -278,14 +285,14 @@ class Soak:
             self._held.discard(cluster)
 
     async def pause(self, seconds: float) -> None:
-        """For so long, or until the round is over."""
+        """For so long, or until everything is to be mended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._over.wait()
+                await self._calm.wait()
 
-    async def until_over(self, holds: Callable[[], bool]) -> bool:
-        """Whether something came to hold before the round was over."""
-        while not holds() and not self._over.is_set():
+    async def until_calm(self, holds: Callable[[], bool]) -> bool:
+        """Whether something came to hold before everything is to be mended."""
+        while not holds() and not self._calm.is_set():
             await self.pause(0.2)
         return holds()
 
