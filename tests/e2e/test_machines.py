@@ -143,9 +143,9 @@ async def _addons(life: Life, said: str, done: Callable[[dict[str, Any]], bool])
 
 
 def _told(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    status = found["status"]
+    status = found.get("status") or {}
     older = ((status.get("deprecated") or {}).get("v1beta1") or {}).get("conditions") or []
-    return sorted((one["type"], one["status"], one.get("reason", "")) for one in [*status["conditions"], *older])
+    return sorted((one["type"], one["status"], one.get("reason", "")) for one in [*(status.get("conditions") or ()), *older])
 
 
 def _owners(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -97,7 +97,9 @@ class Kubelet:
         except (ApiError, OperatorError, OSError) as error:
             _log.debug("kubelet of %s: %s", machine.hardware.name, error)
             return _RETRY
-        return max(_HEARTBEAT * max(machine.pace, 0.05), machine.least_beat / 2) if self._beat_at else _RETRY
+        if not self._beat_at:
+            return _RETRY
+        return machine.heartbeat or max(_HEARTBEAT * max(machine.pace, 0.05), 0.05)
 
     # Static Pods.
 
@@ -241,8 +243,8 @@ class Kubelet:
     async def _heartbeat(self) -> None:
         assert self._client is not None
         loop = asyncio.get_running_loop()
-        every = _HEARTBEAT * self._machine.pace
-        if self._beat_at and loop.time() - self._beat_at < max(every, self._machine.least_beat):
+        every = self._machine.heartbeat or max(_HEARTBEAT * self._machine.pace, 1.0)
+        if self._beat_at and loop.time() - self._beat_at < every:
             return
         spec = {"holderIdentity": self._node, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": _micro_time()}
         try:

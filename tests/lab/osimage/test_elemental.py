@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from lab.image_registry import ARCHITECTURE, INDEX, ImageRegistry, digest, image_registry, tar
 
-from slipway.lab.osimage.programs import elemental, registry
+from slipway.agent.staging import registry
+from slipway.lab.osimage.programs import elemental
 from slipway.lab.osimage.programs.elemental import CommandError, Host
 
 BASE = tar({"usr/lib/systemd/systemd": "init", "etc/kept": "base", "etc/gone": "base"})

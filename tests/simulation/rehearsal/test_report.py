@@ -8,7 +8,7 @@ import pytest
 
 from slipway.simulation.rehearsal import course
 from slipway.simulation.rehearsal.course import Leg
-from slipway.simulation.rehearsal.findings import EVICTION, Finding
+from slipway.simulation.rehearsal.findings import EVICTION, PREREQUISITE, Finding
 from slipway.simulation.rehearsal.measured import Durations, Took
 from slipway.simulation.rehearsal.page import page
 from slipway.simulation.rehearsal.report import Group, Report, as_json, as_text, spoken
@@ -26,7 +26,7 @@ def report(*found: Finding) -> Report:
         cluster="prod",
         versions=("v1.34.10",),
         to="v1.35.4",
-        ok=all(each.weight != "stops" for each in found),
+        ok=all(each.weight not in ("stops", "holds") for each in found),
         seconds=course.total(moves),
         rehearsed_in=12.3,
         groups=(Group("workers", "MachineDeployment", 2, 1),),
@@ -40,6 +40,9 @@ def report(*found: Finding) -> Report:
 BLOCKED = Finding(
     EVICTION, "stops", "the drain of host-1 would wait for web-1", "PodDisruptionBudget shop/<web>", "Give it one more replica."
 )
+
+UNMET = Finding(PREREQUISITE, "holds", "not met: the registry of hosts is known: nobody says it")
+OTHER = Finding(PREREQUISITE, "holds", "not met: maxSurge is 0 everywhere: workers has 1")
 
 
 def test_the_text_says_how_it_would_end_in_which_order_and_how_sure_the_times_are() -> None:
@@ -60,6 +63,21 @@ def test_what_stops_it_is_said_first_and_with_what_to_do() -> None:
     assert (
         "STOPS    PodDisruptionBudget shop/<web>: the drain of host-1 would wait for web-1\n         → Give it one more replica.\n" in text
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([UNMET], "would NOT begin: 1 prerequisite is not met. With that mended it would end well, in about 8 min."),
+        ([UNMET, OTHER], "would NOT begin: 2 prerequisites are not met. With those mended it would end well, in about 8 min."),
+        (
+            [BLOCKED, UNMET],
+            "would NOT end well after about 8 min: 1 thing would stop it; and it would not begin, as 1 prerequisite is not met.",
+        ),
+    ],
+)
+def test_an_upgrade_that_would_be_refused_is_no_good_end(found: list[Finding], said: str) -> None:
+    assert as_text(report(*found)).splitlines()[0] == f"cpaas-system/prod from v1.34.10 to v1.35.4: {said}"
 
 
 def test_json_has_all_of_it() -> None:

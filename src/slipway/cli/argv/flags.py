@@ -215,11 +215,13 @@ _ALL = (
         completes="file",
     ),
     Flag("emulate-tpm", "bool", "Use a TPM in software, also where the host has one"),
+    Flag("into", "string", "Folder that gets the root file system of the image", completes="file"),
     Flag("labels:registration", "pairs", "Labels of the host's inventory, as name=value pairs"),
     Flag("program", "string", "Path of this program in the unit; default: the one that is found on PATH", completes="file"),
     Flag("registration-ca-cert", "string", "File with the authorities that the endpoint is verified with", completes="file"),
     Flag("registration-url:agent", "string", "Where to register, as https://HOST:PORT/elemental/registration/TOKEN"),
     Flag("token:registration", "string", "Token of the registration, where the address does not end with it"),
+    Flag("unless", "string", "Digest of the image that is there already: nothing is fetched where it is the same"),
     # Those of `manager`.
     Flag("alive-image", "string", "Image of the static Pod that holds a cluster's virtual address; default: slipway.io/alive"),
     Flag(

@@ -80,9 +80,11 @@ def connection(call: Invocation) -> Connection:
     given, context = call.text("kubeconfig"), call.text("context") if "context" in call.flags else ""
     if not given and not context and incluster.available(environment):
         return incluster.connection(environment)
-    paths = [given] if given else [path for path in kubeconfig.standard_files(environment) if host.exists(path)]
+    places = kubeconfig.standard_files(environment)
+    paths = [given] if given else [path for path in places if host.exists(path)]
     if not paths:
-        raise OperatorError("there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG")
+        looked = f" (there is no {' and no '.join(places)})" if places else ""
+        raise OperatorError(f"there is no cluster to talk to{looked}: name its kubeconfig with --kubeconfig or in KUBECONFIG")
     documents = {}
     for path in paths:
         try:

@@ -76,6 +76,9 @@ def lines(event: Event, terminal: Terminal) -> list[str]:
         return [_stamped(event, paint(f"{event.kind} {event.name} to {event.version}: {bar(event)}", "title"))]
     if event.event == events.PROBLEM:
         return problem(event, terminal)
+    if event.event in (events.REFUSED, events.STOPPED):
+        # The command says it on standard error, with its exit code.
+        return []
     style = "good" if event.event == events.DONE else "wait"
     return [_stamped(event, paint(event.text, style))]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from slipway.fleet.overview import stages
 from slipway.fleet.overview.views.drawing import Bar, Lane, document, lanes
+from slipway.simulation.rehearsal.findings import FATAL
 from slipway.simulation.rehearsal.report import spoken, verdict
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _findings(found: Sequence[Finding]) -> str:
     if not found:
         return ""
     rows = "".join(
-        f'<tr><td class="{"bad" if each.weight == "stops" else ""}">{each.weight}</td><td>{escape(each.object)}</td>'
+        f'<tr><td class="{"bad" if each.weight in FATAL else ""}">{each.weight}</td><td>{escape(each.object)}</td>'
         f"<td>{escape(each.message)}{f'<br>→ {escape(each.to_do)}' if each.to_do else ''}</td></tr>"
         for each in found
     )

@@ -109,7 +109,7 @@ class Ground:
         names = [f"host-{index:03}" for index in range(1, number + 1)]
         for name in names:
             host = self.world.add_host(name, image)
-            host.machine.least_beat = _BEAT
+            host.machine.heartbeat = _BEAT
             self.world.give_registration(host, url, authority)
             await host.power_on()
         await self._until(

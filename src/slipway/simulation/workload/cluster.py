@@ -53,7 +53,10 @@ _ROLES: dict[str, list[Manifest]] = {
 
 
 class WorkloadCluster:
-    """``holds`` says whether somebody holds the address of the endpoint; an external load balancer always does."""
+    """``holds`` says whether somebody holds the address of the endpoint; an external load balancer always does.
+
+    ``gateway`` is what answers at the client port of a member of etcd.
+    """
 
     def __init__(
         self,
@@ -64,8 +67,9 @@ class WorkloadCluster:
         version: str,
         *,
         holds: Callable[[WorkloadCluster], bool],
+        gateway: type[Gateway] = Gateway,
     ) -> None:
-        self.authority, self._etcd_authority = authority, etcd_authority
+        self.authority, self._etcd_authority, self._gateway = authority, etcd_authority, gateway
         self.etcd = Etcd()
         self.api = WorkloadApi(address, port, authority, version, self._target)
         self.client = LocalClient(self.api.core)
@@ -165,7 +169,7 @@ class WorkloadCluster:
             return
         member = self.etcd.start(node, peer, f"https://{address}:{ETCD_PORT}")
         self._members[name] = member.id
-        gateway = Gateway(self.etcd, member, self._etcd_authority)
+        gateway = self._gateway(self.etcd, member, self._etcd_authority)
         self._gateways[member.id] = gateway, await gateway.start()
 
     async def _open_or_closed(self) -> None:

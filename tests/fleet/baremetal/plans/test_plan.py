@@ -98,7 +98,7 @@ def test_a_host_is_reprovisioned(host: HostRoot) -> None:
         "cloud-init clean --logs --seed",
         "elemental upgrade --reboot=false --system registry.example.com/os/base:v1.34.5",
         "systemctl unmask kubelet.service",
-        "systemd-run --on-active=5 systemctl reboot",
+        "systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot",
     ]
     seed = host.path("/var/lib/cloud/seed/nocloud")
     assert sorted(each.name for each in seed.iterdir()) == ["meta-data", "network-config", "reprovision", "user-data"]
@@ -132,7 +132,7 @@ def test_an_agent_that_is_started_anew_before_the_reboot_still_brings_it_about(h
     plan = reprovision(WANTED)
     host.apply(plan, until="reboot")
     host.apply(plan)
-    assert host.calls[-1] == "systemd-run --on-active=5 systemctl reboot"
+    assert host.calls[-1] == "systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot"
     assert sum(call.startswith("elemental") for call in host.calls) == 1
 
 
@@ -148,7 +148,7 @@ def test_a_power_cut_before_any_step_ends_in_the_same_host(host: HostRoot, cut_b
     assert "systemctl unmask kubelet.service" in host.calls
     assert sum(call.startswith("elemental") for call in host.calls) == 1, "the fallback would be lost"
     # Where the seed was in its place, the power cut was the reboot.
-    assert ("systemd-run --on-active=5 systemctl reboot" in host.calls) == (cut_before not in ("tidy-up", "reboot"))
+    assert ("systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot" in host.calls) == (cut_before not in ("tidy-up", "reboot"))
 
 
 @pytest.mark.parametrize("cut_before", [each.name for each in reprovision(WANTED).instructions][1:])

@@ -122,12 +122,16 @@ class Removal:
         extra = {QUARANTINE_ANNOTATION: run.name}
         life = self._life(run, released=run.now)
         await claim.release(self._client, self._cache, run.claimed.name, run.claimant, life, names.UNAVAILABLE, extra)
-        self._events.event(
-            run.manifest,
-            "Warning",
-            "HostGivenUp",
-            f"The host {run.claimed.name} was given up ({FORCE_ANNOTATION}): it is Unavailable until it has applied its clean plan",
+        why = run.annotations.get(FORCE_ANNOTATION, "").strip()
+        told = (
+            f"The host {run.claimed.name} of {run.name} was given up: {FORCE_ANNOTATION}{f' says: {why}' if why else ''}, set by "
+            f"{_who_forced(run)}. It is Unavailable until it has applied its clean plan"
         )
+        self._events.event(run.manifest, "Warning", "HostGivenUp", told)
+        # The machine goes with its events; the host stays.
+        inventory = self._cache.informer(MACHINE_INVENTORY).store.get(run.claimed.name, run.namespace)
+        if inventory is not None:
+            self._events.event(inventory.content(), "Warning", "HostGivenUp", told)
         self._let_go(run)
 
     async def _forget(self, run: Run) -> None:
@@ -152,3 +156,13 @@ class Removal:
         applied = run.status.fields.get("planAppliedTime") if ours else None
         drained = conditions.moment(run.manifest["metadata"].get("deletionTimestamp"))
         return run.life(applied=conditions.moment(applied), draining=conditions.moment(deleted), drained=drained, **moments)
+
+
+def _who_forced(run: Run) -> str:
+    """Who the API server has written down as having set the annotation, and when."""
+    field = f"f:{FORCE_ANNOTATION}"
+    for entry in run.manifest["metadata"].get("managedFields") or ():
+        annotations = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
+        if field in annotations:
+            return f"{entry.get('manager') or 'somebody'} at {entry.get('time') or 'some time'}"
+    return "somebody whom the API server has not written down"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # On a host the two modules lie in one folder, and there is no package around them.
 if TYPE_CHECKING or __name__ != "__main__":
-    from slipway.lab.osimage.programs import registry
+    from slipway.agent.staging import registry
 else:
     import registry
 
