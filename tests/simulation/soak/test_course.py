@@ -42,7 +42,7 @@ def test_a_cluster_walks_up_minor_by_minor_and_comes_down_by_being_made_anew() -
         assert chosen.name != operations.SCALE or chosen.after.workers != shape.workers
         shape = chosen.after
         seen.append((chosen.name, shape.version))
-    assert {name for name, _ in seen} == set(operations.MEANINGS)
+    assert {operations.MAKE, *(name for name, _ in seen)} == set(operations.MEANINGS)
     assert {version for _, version in seen} == set(VERSIONS)
 
 

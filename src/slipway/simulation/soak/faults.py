@@ -140,9 +140,9 @@ async def _interrupted(soak: Soak, draw: Draw, what: str) -> bool:
         when = "after" if done else "before"
         soak.record.fault(f"{what}-gone-in-plan", (name,), f"{name} loses its {what} {when} instruction {number} of a plan")
         if what == "power":
-            soak.ground.cut.add(name)
-            await soak.pause(draw.lasts)
-            await host.power_on()
+            with soak.ground.cut(name):
+                await soak.pause(draw.lasts)
+                await host.power_on()
     return True
 
 
@@ -155,10 +155,10 @@ async def power_cut(soak: Soak, draw: Draw) -> bool:
         if not held:
             return False
         soak.record.fault("power-cut", (name,), f"{name} has no power for {draw.lasts:.1f} s")
-        soak.ground.cut.add(name)
-        host.power_off()
-        await soak.pause(draw.lasts)
-        await host.power_on()
+        with soak.ground.cut(name):
+            host.power_off()
+            await soak.pause(draw.lasts)
+            await host.power_on()
     return True
 
 
@@ -176,16 +176,16 @@ async def host_dead(soak: Soak, draw: Draw) -> bool:
             soak.standby.append(spare)
             return False
         soak.record.fault("host-dead", (name,), f"{name} dies; {spare} takes its place in the pool")
-        soak.ground.cut.add(name)
-        soak.dead.add(name)
-        host.machine.faults.dead = True
-        host.power_off()
-        await soak.replace(name, spare)
-        await soak.until_calm(lambda: False)
-        host.machine.faults.dead = False
-        await host.power_on()
+        with soak.ground.cut(name):
+            soak.dead.add(name)
+            host.machine.faults.dead = True
+            host.power_off()
+            await soak.replace(name, spare)
+            await soak.until_calm(lambda: False)
+            host.machine.faults.dead = False
+            await host.power_on()
         soak.dead.discard(name)
-        soak.repaired.append(name)
+        soak.returning.append(name)
     return True
 
 

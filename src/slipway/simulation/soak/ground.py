@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from base64 import b64decode
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from slipway.simulation.workload.cluster import ETCD
 from slipway.simulation.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from slipway.simulation.boot import Life
@@ -55,8 +55,8 @@ class Ground:
         self.world = World(registry=objects.REGISTRY, pace=_HOST_PACE, seed=seed)
         self.vips: dict[str, str] = {}
         """The addresses of clusters, by their names."""
-        self.cut: set[str] = set()
-        """Hosts that do not run, or not yet again, since the soak has cut their power."""
+        self._cut: dict[str, bool] = {}
+        """Hosts that are not what they would be since the soak has cut their power or their link; and whether they have it back."""
         self._record = record
         self._stack = AsyncExitStack()
 
@@ -67,11 +67,12 @@ class Ground:
             self._follow()
             self._stack.push_async_callback(self.manager.close)
             await self.start_manager()
+            await self._stack.enter_async_context(self.world)
+            # It ends before the hosts do, whose end is nobody's fault.
             watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection("watcher")))
             self.watcher = Watcher(watching, self.truth, self._record, 4 * DEADLINE)
             self._stack.push_async_callback(self.watcher.close)
             await self.watcher.start()
-            await self._stack.enter_async_context(self.world)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -146,6 +147,15 @@ class Ground:
     def host(self, name: str) -> Life:
         return self.world.hosts[name]
 
+    @contextmanager
+    def cut(self, name: str) -> Iterator[None]:
+        """A host is not what it would be for as long as the block runs, and until its etcd is back."""
+        self._cut[name] = False
+        try:
+            yield
+        finally:
+            self._cut[name] = True
+
     # Clusters.
 
     def place(self, cluster: str, number: int) -> str:
@@ -187,11 +197,11 @@ class Ground:
         down = {member.peer_url for member in voters if not member.running}
         unplugged = 0
         for name, (machine, _) in found.planes.items():
-            if name in self.cut:
+            if name in self._cut:
                 if f"https://{machine.hardware.address.partition('/')[0]}:2380" in down:
                     unplugged += 1
-                elif machine.running(ETCD) is not None:
-                    self.cut.discard(name)
+                elif self._cut[name] and machine.running(ETCD) is not None:
+                    del self._cut[name]
         running = sum(member.running for member in voters)
         return EtcdTruth(len(voters), running, unplugged, len(found.etcd.members) - len(voters))
 

@@ -9,7 +9,6 @@ import msgspec
 from slipway.simulation.soak import memory
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED
 from slipway.simulation.soak.invariants import INVARIANTS, TRUTHS
-from slipway.simulation.soak.operations import MEANINGS
 from slipway.simulation.soak.rest import AT_REST
 
 if TYPE_CHECKING:
@@ -80,7 +79,6 @@ FAULT_TEXTS = {
     **{kind: fault.text for kind, fault in FAULTS.items()},
     MANAGER_KILLED: "the manager dies after some write, and another one starts",
 }
-OPERATION_TEXTS = {"make": "the cluster is made", **MEANINGS}
 INVARIANT_TEXTS = {
     **{each.name: each.text for each in INVARIANTS},
     **{name: text for name, text, _ in TRUTHS},

@@ -27,7 +27,7 @@ from slipway.simulation.soak import memory, objects, rest
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED, draws
 from slipway.simulation.soak.ground import Ground
 from slipway.simulation.soak.invariants import Broken
-from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, is_free
+from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, StalledError, is_free
 from slipway.simulation.soak.options import PLANES, VERSIONS, WORKER_HOSTS
 from slipway.simulation.soak.record import ENDED, PROGRESS, STARTED, Event, Record, Sample
 from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, is_going, state_of
@@ -68,6 +68,7 @@ class Soak:
     def __init__(self, options: Options, record: Record, folder: Path) -> None:
         self.options, self.record = options, record
         self.ground = Ground(folder, record, seed=options.seed)
+        self.hand: Hand
         self.operators: list[ClusterOperator] = []
         self.standby: list[str] = []
         """Hosts in no pool."""
@@ -85,23 +86,15 @@ class Soak:
         self._being_killed = False
         self._mortal_until = 0.0
 
-    @property
-    def hand(self) -> Hand:
-        return self._hand
-
-    @property
-    def repaired(self) -> list[str]:
-        return self.returning
-
     async def run(self) -> None:
         options = self.options
         self.record.note(Event(event=STARTED, text=f"seed {options.seed}", numbers={"clusters": options.clusters, "hosts": options.hosts}))
         async with self.ground:
-            self._hand = Hand(self.ground, self.record)
+            self.hand = Hand(self.ground, self.record)
             beside = [asyncio.create_task(self._sample(), name="samples"), asyncio.create_task(self._progress(), name="progress")]
             try:
-                await self._hand.create(MACHINE_REGISTRATION, objects.registration())
-                await self._hand.create(CONFIG_MAP, objects.catalog(VERSIONS))
+                await self.hand.create(MACHINE_REGISTRATION, objects.registration())
+                await self.hand.create(CONFIG_MAP, objects.catalog(VERSIONS))
                 await self._make(await self.ground.register(options.hosts))
                 beside.append(asyncio.create_task(Repairer(self.ground, self.record, self.operators, self.dead).run(), name="repairer"))
                 await self._rest()
@@ -130,9 +123,7 @@ class Soak:
 
         async def make(operator: ClusterOperator) -> None:
             async with gate:
-                began = time.monotonic()
                 await operator.make()
-                self.record.operation(operator.cluster, "make", operator.shape.version, time.monotonic() - began)
 
         async with asyncio.TaskGroup() as group:
             for operator in self.operators:
@@ -180,8 +171,11 @@ class Soak:
                 group.create_task(self._occur(draw), name=draw.kind)
 
     async def _occur(self, draw: Draw) -> None:
-        if not await FAULTS[draw.kind].occur(self, draw):
-            self.record.without_target(draw.kind)
+        try:
+            if not await FAULTS[draw.kind].occur(self, draw):
+                self.record.without_target(draw.kind)
+        except StalledError as stalled:
+            self.record.violation("goes-on", Broken((), f"{draw.kind} could not be mended: {stalled}"))
 
     async def _kill(self) -> None:
         """Again and again, each time after some write of anybody that the manager never hears of."""
@@ -217,6 +211,7 @@ class Soak:
             self.record.checks[check.name] += 1
         for name, each in broken:
             self.record.violation(name, each)
+        self.ground.watcher.edited_by_hand.clear()
         census = rest.census(self.ground.watcher.now)
         if self.record.rests:
             self.record.checks["no-growth"] += 1
