@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.cache.informer import Informer, Store
+    from slipway.runtime.cache.informer import Informer
+    from slipway.runtime.cache.store import Store
 
 SHARED = frozenset(
     {
