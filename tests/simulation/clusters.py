@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 from simulation.estate import FIRST, SECOND, SPACE, Estate, condition, virtual_address
@@ -108,7 +109,9 @@ class Bare:
         self.control_planes, self.replicas = planes, workers
         """How many there are to be: a pool may have more hosts."""
         self.worker_pool = f"{WORKERS}-pool"
-        self._patch_release = int(FIRST.rpartition(".")[2])
+        minor, _, patch = FIRST.rpartition(".")
+        before = f"v1.{int(minor.rpartition('.')[2]) - 1}"
+        self._older = chain((f"{minor}.{each}" for each in reversed(range(int(patch)))), (f"{before}.{each}" for each in range(99, -1, -1)))
         self.vip = virtual_address()
         self.watchman = Watchman(estate)
 
@@ -127,8 +130,7 @@ class Bare:
 
     async def older_release(self, *, listed: bool = True) -> str:
         """Another patch release of the first version with an image: older ones, as a worker may not be ahead of its control plane."""
-        self._patch_release -= 1
-        version = f"{FIRST.rpartition('.')[0]}.{self._patch_release}"
+        version = next(self._older)
         self.estate.world.registry.push("os", version, version)
         if listed:
             await self.list_image(version)
@@ -154,6 +156,10 @@ class Bare:
         meant = [(each.get("status") or {}).get("machineInventoryRef") for each in of_kind]
         return {reference["name"] for reference in meant if reference}
 
+    def host(self, name: str) -> Life:
+        """The host of an inventory."""
+        return next(each for each in self.hosts if self.estate.name_of(each) == name)
+
     @property
     def workload(self) -> WorkloadCluster:
         (cluster,) = self.estate.world.clusters.values()
@@ -165,6 +171,18 @@ class Bare:
 
     async def machines(self) -> list[Manifest]:
         return await self.estate.client.list(MACHINE, SPACE)
+
+    async def workers_at(self, version: str, patience: float = 60) -> None:
+        """Until every worker is there, in its version, and well, whatever its control plane is."""
+        local = LocalClient(self.estate.server.core)
+
+        async def there() -> bool:
+            await asyncio.sleep(0.1)
+            found = [each for each in local.list(MACHINE, SPACE) if "cluster.x-k8s.io/control-plane" not in each["metadata"]["labels"]]
+            well = [each for each in found if condition(each, "Ready").get("status") == "True" and each["spec"]["version"] == version]
+            return len(found) == len(well) == self.replicas
+
+        await self.estate.until(there, f"workers are at {version}", patience)
 
     async def at(self, planes: str, workers: str, patience: float = 60) -> None:
         """Until every machine is there, in its version, and well."""

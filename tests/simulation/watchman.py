@@ -51,6 +51,10 @@ class Watchman:
         """What was seen that must never be."""
         return list(self._wrong)
 
+    def excuse(self, what: str) -> None:
+        """Forget what was seen in such words: whoever did it said so."""
+        self._wrong = {told: None for told in self._wrong if what not in told}
+
     def _tell(self, what: str) -> None:
         self._wrong[what] = None
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # elemental-toolkit's codes (facts from its sources): the source cannot be deployed; a snapshot cannot be made.
 _NOT_DEPLOYABLE, _NO_SNAPSHOT = 18, 84
+# Between two looks whether there is power, while a layer does not get on.
+_LOOK = 0.05
 _DIR = "dir:"
 # Seconds, of an image of some gigabytes: through the network, and from the host's own disk.
 _PULL, _COPY = 30.0, 8.0
@@ -47,10 +49,16 @@ def _upgrade(machine: Machine, process: Process, given: dict[str, str]) -> int:
     if machine.faults.cannot_upgrade:
         return process.fail("the upgrade fails, as the simulation was told", machine.faults.cannot_upgrade)
     image = _unpacked(machine, reference.removeprefix(_DIR)) if is_copy else machine.registry.pull(reference)
+    if image is not None and not is_copy:
+        while not machine.registry.flows.wait(_LOOK):
+            machine.check_power(machine.boots)
+        if machine.registry.broken:
+            machine.registry.broken -= 1
+            return process.fail(f"ERRO failed to pull {reference}: unexpected EOF in a layer", _NOT_DEPLOYABLE)
     if image is None or machine.chance.happens(machine.faults.upgrade_failures):
         why = "there is no root file system" if is_copy else _why(machine)
         return process.fail(f"ERRO failed to deploy {reference}: {why}", _NOT_DEPLOYABLE)
-    if machine.free_bytes() < image.size:
+    if machine.faults.disk_full or machine.free_bytes() < image.size:
         return process.fail("ERRO cannot create a snapshot: no space left on device", _NO_SNAPSHOT)
     machine.stage(image)
     process.say(f"INFO Upgrade completed: {reference} ({image.digest})")
