@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from slipway.api.machinery.errors import UsageError
-from slipway.simulation.soak import memory, operations
+from slipway.simulation.soak import operations
 from slipway.simulation.soak.faults import FAULTS, KINDS, draws
 from slipway.simulation.soak.invariants import Broken
 from slipway.simulation.soak.operations import Shape
 from slipway.simulation.soak.options import VERSIONS, Options, parse
 from slipway.simulation.soak.page import page
-from slipway.simulation.soak.record import Event, Record, Sample
+from slipway.simulation.soak.record import Event, Record, Sample, growth
 from slipway.simulation.soak.report import FAULT_TEXTS, INVARIANT_TEXTS, Costs, Counts, lines, report
 
 
@@ -54,14 +54,14 @@ def test_memory_is_compared_between_the_rests_of_the_manager_that_lived_last_wit
         Sample(30, 80, 2, at_rest=True),
         Sample(40, 84, 2, at_rest=True),
     ]
-    found = memory.growth(samples)
+    found = growth(samples)
     assert found is not None
     assert (found.first, found.last, found.seconds, found.rests) == (80, 84, 10, 2)
     assert found.share == pytest.approx(0.05)
 
 
 def test_memory_is_not_judged_where_the_last_manager_had_a_single_rest() -> None:
-    assert memory.growth([Sample(10, 100, 1, at_rest=True), Sample(20, 50, 2, at_rest=True)]) is None
+    assert growth([Sample(10, 100, 1, at_rest=True), Sample(20, 50, 2, at_rest=True)]) is None
 
 
 @pytest.mark.parametrize(

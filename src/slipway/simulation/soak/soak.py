@@ -23,13 +23,13 @@ from slipway.api.cluster.kinds import (
     MACHINE_SET,
 )
 from slipway.fleet.overview.stages import host_of
-from slipway.simulation.soak import memory, objects, rest
+from slipway.simulation.soak import objects, rest
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED, draws
 from slipway.simulation.soak.ground import Ground
 from slipway.simulation.soak.invariants import Broken
 from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, StalledError, is_free
 from slipway.simulation.soak.options import PLANES, VERSIONS, WORKER_HOSTS
-from slipway.simulation.soak.record import ENDED, PROGRESS, STARTED, Event, Record, Sample
+from slipway.simulation.soak.record import ENDED, LIMIT, PROGRESS, STARTED, Event, Record, Sample, growth
 from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, is_going, state_of
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the memory, and between two lines that say how far it is.
 _SAMPLE, _PROGRESS = 2.0, 5.0
-# At rest nothing is written for so long, and no rest is waited for longer than this.
-_SETTLED, _RESTLESS = 2.0, 900.0
+# At rest nothing is written for so long; where it has not come after so long without a write, or altogether, it does not come.
+_SETTLED, _STALLED, _RESTLESS = 2.0, 120.0, 900.0
 _MAKING = 6
 """So many clusters are made at once."""
 # The manager is killed after so many writes at most, for each cluster more, or after so many seconds where there are none.
@@ -204,7 +204,7 @@ class Soak:
             broken = self._broken()
             if not broken and self.ground.watcher.quiet() > _SETTLED:
                 break
-            if broken and self.ground.watcher.quiet() > memory.STALLED:
+            if broken and self.ground.watcher.quiet() > _STALLED:
                 break
             await self.ground.watcher.changed(1.0)
         for check in rest.AT_REST:
@@ -229,10 +229,10 @@ class Soak:
         if self.kills < self.options.kills:
             text = f"the manager was killed {self.kills} times, and was to be killed {self.options.kills} times: give it more --minutes"
             self.record.violation("kills", Broken((), text))
-        grown = memory.growth(self.record.samples)
+        grown = growth(self.record.samples)
         if grown is not None:
             self.record.checks["memory"] += 1
-            if grown.share > memory.LIMIT:
+            if grown.share > LIMIT:
                 text = f"the manager grew by {grown.share:.1%}, from {grown.first >> 20} to {grown.last >> 20} MiB between two rests"
                 self.record.violation("memory", Broken((), text))
 
