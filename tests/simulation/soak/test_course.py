@@ -70,6 +70,7 @@ def test_memory_is_not_judged_where_the_last_manager_had_a_single_rest() -> None
         (["--minutes", "0"], "--minutes must be more than 0"),
         (["--clusters", "0"], "--clusters must be 1 to"),
         (["--only", "earthquake"], '"earthquake" is no kind of fault'),
+        (["--deadline", "1"], "--deadline must be 5 s to an hour"),
         (["--kills", "-1"], "--kills must not be negative"),
         (["--report", __file__], "must be a folder"),
     ],

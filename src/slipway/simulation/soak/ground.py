@@ -6,7 +6,6 @@ import asyncio
 import os
 from base64 import b64decode
 from contextlib import AsyncExitStack, contextmanager
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import CLUSTER, MACHINE_INVENTORY, MACHINE_REGISTRATION, NODE, SECRET
@@ -28,6 +27,7 @@ from slipway.simulation.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import timedelta
     from pathlib import Path
 
     from slipway.simulation.boot import Life
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 # How long a second of a host takes, and one that a manager waits.
 _HOST_PACE, _MANAGER_PACE = 0.01, 0.02
 _BEAT = 5.0
-DEADLINE = timedelta(seconds=60)
-"""How long a host may take for a plan and for its join: far more than it takes here on a busy machine."""
 _MAX_FAILURES = 2
+# Who waits for so many deadlines has something to say.
+_PATIENT = 4
 _PATIENCE = 600.0
 
 
 class Ground:
-    """``folder`` is for files of the time of the run."""
+    """``folder`` is for files of the time of the run; ``deadline`` is how long a host may take for a plan, and for its join."""
 
-    def __init__(self, folder: Path, record: Record, *, seed: int) -> None:
-        options = BaremetalOptions(join_deadline=DEADLINE, host_deadline=DEADLINE, max_failures=_MAX_FAILURES)
+    def __init__(self, folder: Path, record: Record, *, seed: int, deadline: timedelta) -> None:
+        options = BaremetalOptions(join_deadline=deadline, host_deadline=deadline, max_failures=_MAX_FAILURES)
         self.plane = ManagementPlane(NAMESPACE, options, pace=_MANAGER_PACE, database=folder / "objects.db")
         self.manager = ManagerProcess(log=folder / "manager.log")
         self.fuse = Fuse()
@@ -57,7 +57,7 @@ class Ground:
         """The addresses of clusters, by their names."""
         self._cut: dict[str, bool] = {}
         """Hosts that are not what they would be since the soak has cut their power or their link; and whether they have it back."""
-        self._record = record
+        self._record, self._deadline = record, deadline
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Ground:
@@ -70,7 +70,7 @@ class Ground:
             await self._stack.enter_async_context(self.world)
             # It ends before the hosts do, whose end is nobody's fault.
             watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection("watcher")))
-            self.watcher = Watcher(watching, self.truth, self._record, 4 * DEADLINE)
+            self.watcher = Watcher(watching, self.truth, self._record, _PATIENT * self._deadline)
             self._stack.push_async_callback(self.watcher.close)
             await self.watcher.start()
         except BaseException:

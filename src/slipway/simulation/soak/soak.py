@@ -10,6 +10,7 @@ import asyncio
 import random
 import time
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names as words
@@ -67,7 +68,7 @@ class Switch:
 class Soak:
     def __init__(self, options: Options, record: Record, folder: Path) -> None:
         self.options, self.record = options, record
-        self.ground = Ground(folder, record, seed=options.seed)
+        self.ground = Ground(folder, record, seed=options.seed, deadline=timedelta(seconds=options.deadline))
         self.hand: Hand
         self.operators: list[ClusterOperator] = []
         self.standby: list[str] = []
