@@ -87,11 +87,13 @@ class Ground:
         await self.manager.start(self.plane.server.connection(), self.plane.settings())
 
     async def api_down(self) -> None:
+        self.watcher.disturb()
         await self.plane.server.stop()
 
     async def api_up(self) -> None:
         await self.plane.server.start()
         self._follow()
+        self.watcher.disturb()
 
     def _follow(self) -> None:
         """Let the fuse count what is written; a server that starts anew has another store."""

@@ -31,7 +31,7 @@ from slipway.simulation.soak.invariants import Broken
 from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, StalledError, is_free
 from slipway.simulation.soak.options import PLANES, VERSIONS, WORKER_HOSTS
 from slipway.simulation.soak.record import ENDED, LIMIT, PROGRESS, STARTED, Event, Record, Sample, growth
-from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, is_going, state_of
+from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, owner_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -74,7 +74,7 @@ class Soak:
         self.standby: list[str] = []
         """Hosts in no pool."""
         self.returning: list[str] = []
-        """Hosts that will stand by once they are nobody's and clean."""
+        """Hosts that will stand by once they are nobody's."""
         self.dead: set[str] = set()
         self.api = Switch()
         self.kills = 0
@@ -107,7 +107,7 @@ class Soak:
                 for task in beside:
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
-            self.cpu = self.ground.manager.use().cpu
+                self.cpu = self.ground.manager.use().cpu
         self.record.note(Event(event=ENDED, text="violated" if self.record.violations else "everything held"))
 
     # The parts of a run.
@@ -201,6 +201,7 @@ class Soak:
         began = time.monotonic()
         broken: list[tuple[str, Broken]] = []
         while time.monotonic() - began < _RESTLESS:
+            self.ground.check()
             self._take_back()
             broken = self._broken()
             if not broken and self.ground.watcher.quiet() > _SETTLED:
@@ -326,7 +327,8 @@ class Soak:
         }
         for name in list(self.returning):
             inventory = now.get(MACHINE_INVENTORY, name)
-            if name not in pooled and inventory is not None and is_free(inventory) and not is_going(inventory):
+            # One in quarantine stands by as well: the next pool that has it lets it out, once it is clean.
+            if name not in pooled and inventory is not None and not owner_of(inventory):
                 self.returning.remove(name)
                 self.standby.append(name)
 

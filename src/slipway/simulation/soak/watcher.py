@@ -117,6 +117,10 @@ class Watcher:
     def touch(self, cluster: str) -> None:
         self._last[cluster] = time.monotonic()
 
+    def disturb(self) -> None:
+        """The API server is stopped or started: for a while watches tell nothing, and then not all at once."""
+        self._disturbed = time.monotonic() + _DISTURBED
+
     async def changed(self, seconds: float) -> None:
         """Until something is written, or for so long."""
         self._changed.clear()
@@ -144,7 +148,7 @@ class Watcher:
             await asyncio.sleep(_LOOK)
             self._late = max(self._late * _FORGET, time.monotonic() - began - _LOOK)
             if any(informer.error for informer in self._cache.informers):
-                self._disturbed = time.monotonic() + _DISTURBED
+                self.disturb()
             self._judge_due()
             self._judge_truth()
             if time.monotonic() > says:
