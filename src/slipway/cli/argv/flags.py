@@ -282,6 +282,13 @@ _ALL = (
         "Namespace of the Leases, by default those of upstream's managers, and of the webhooks' certificate, by default that of the Pod, "
         "or slipway-system",
     ),
+    Flag(
+        "shards",
+        "int",
+        "Divide the clusters by name into so many parts, which all managers that are told the same share by Leases: with --leader-elect",
+        default="1",
+    ),
+    Flag("shards:install", "int", "Divide the clusters by name into so many parts, each worked on by one replica", default="1"),
     Flag("log-format", "string", "Form of the log lines", default="text", completes=("text", "json")),
     Flag("metrics-bind-address", "string", "Address of /metrics, as [HOST]:PORT; 0 for none", default="localhost:8080"),
     Flag("namespace", "string", "Namespace to work in; default: all of them"),
