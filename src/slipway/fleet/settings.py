@@ -9,6 +9,7 @@ import msgspec
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.machines.options import MachinesOptions
+from slipway.fleet.snapshots.options import SnapshotOptions
 
 if TYPE_CHECKING:
     from slipway.fleet.bootstrap.options import BootstrapOptions
@@ -32,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     inventory: InventoryOptions = InventoryOptions()
     baremetal: BaremetalOptions = BaremetalOptions()
     machines: MachinesOptions = MachinesOptions()
+    snapshots: SnapshotOptions = SnapshotOptions()
     pace: float = 1.0
     """How long a second of waiting takes: less where hosts are simulated."""
     log_format: str

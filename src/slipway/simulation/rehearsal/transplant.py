@@ -99,7 +99,7 @@ def _carried(manifest: Manifest, uids: set[str]) -> Manifest:
     metadata: dict[str, Any] = {key: value for key, value in manifest["metadata"].items() if key not in ("managedFields", "selfLink")}
     owners = [each for each in metadata.pop("ownerReferences", None) or () if each.get("uid") in uids]
     finalizers = [name for name in metadata.pop("finalizers", None) or () if _is_own(name)]
-    annotations = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if not _is_foreign_hook(name)}
+    annotations = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if not _is_left_out(name)}
     parts: Mapping[str, Sequence[Any] | Mapping[str, str]] = {
         "ownerReferences": owners,
         "finalizers": finalizers,
