@@ -13,6 +13,7 @@ from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.machines.options import MachinesOptions
 from slipway.fleet.settings import Settings
+from slipway.fleet.snapshots.options import KEEP_FLAG, SECRET_FLAG, STORE_FLAG, SnapshotOptions
 from slipway.workload.alive import DEFAULT_IMAGE
 
 TYPE_CHECKING = False
@@ -46,6 +47,7 @@ def settings(call: Invocation) -> Settings:
         inventory=_inventory(call),
         baremetal=_baremetal(call),
         machines=_machines(call),
+        snapshots=_snapshots(call),
         log_format=one_of(call, "log-format"),
         verbosity=call.verbosity,
     )
@@ -85,6 +87,20 @@ def _machines(call: Invocation) -> MachinesOptions:
         node_labels=_expressions(call, "additional-sync-machine-labels"),
         node_annotations=_expressions(call, "additional-sync-machine-annotations"),
     )
+
+
+def _snapshots(call: Invocation) -> SnapshotOptions:
+    from slipway.api.machinery.errors import OperatorError
+
+    store, secret = call.text(STORE_FLAG), _matching(call, SECRET_FLAG, _OBJECT, "the name of a Secret")
+    if store:
+        from slipway.fleet.snapshots import places
+
+        try:
+            places.place(store, secret)
+        except OperatorError as error:
+            raise UsageError(f"--{STORE_FLAG} and --{SECRET_FLAG}: {error.message}") from None
+    return SnapshotOptions(store=store, secret=secret, keep=_between(call, KEEP_FLAG, 1, 1000))
 
 
 def _expressions(call: Invocation, name: str) -> tuple[re.Pattern[str], ...]:

@@ -66,6 +66,55 @@ FLEET = Command(
             example="{program} fleet rehearse workload-1 --namespace cpaas-system --to v1.35.4 --report rehearsal.html",
         ),
         Command(
+            "restore",
+            "Make a control plane anew from a snapshot of its etcd, when all its machines are lost",
+            run="commands.snapshots:restore",
+            argument="CLUSTER",
+            max_arguments=1,
+            required=("from",),
+            long_running=True,
+            flags=(
+                "context",
+                "force:restore",
+                "from:snapshots",
+                "hosts-lost",
+                "kubeconfig:manager",
+                "namespace:fleet",
+                "output:events",
+                "serve",
+                "snapshot",
+                "store-secret",
+                "yes",
+            ),
+            long="The Machines of the control plane are given up, and the first new one starts with the data of the snapshot and with the "
+            "certificate authorities that the cluster had; the others join it. Workers stay as they are. Hosts fetch the snapshot from an "
+            "S3-compatible store themselves, and from a folder or file through this command, at --serve, until it ends.",
+            example="{program} fleet restore workload-1 -n cpaas-system --from /backup --serve 192.168.7.1:8765 --hosts-lost\n"
+            "{program} fleet restore workload-1 --from s3://backups/fleet --store-secret s3 --snapshot 20260301T120000Z-r4711 --yes",
+        ),
+        Command(
+            "snapshot",
+            "Take a snapshot of a cluster's etcd, check it, and keep it",
+            run="commands.snapshots:take",
+            argument="CLUSTER",
+            max_arguments=1,
+            flags=("context", "keep-last", "kubeconfig:manager", "namespace:fleet", "output:fleet", "store-secret", "to:snapshots"),
+            long="It is streamed from a member through the API server of the cluster, checked against the SHA-256 that etcd sends with it "
+            "and the revision that etcd had before, and kept with a record of what it is.",
+            example="{program} fleet snapshot workload-1 -n cpaas-system --to /backup\n"
+            "{program} fleet snapshot workload-1 --to s3://backups/fleet --store-secret s3 --keep-last 10 -o json",
+        ),
+        Command(
+            "snapshots",
+            "List the snapshots that a store has",
+            run="commands.snapshots:listed",
+            argument="[CLUSTER]",
+            max_arguments=1,
+            required=("from",),
+            flags=("context", "from:snapshots", "kubeconfig:manager", "namespace:fleet", "output:fleet", "store-secret"),
+            example="{program} fleet snapshots workload-1 -n cpaas-system --from /backup",
+        ),
+        Command(
             "status",
             "Show the clusters at a glance: versions, counters, rollouts with how long they will take, what is wrong and what to do",
             run="commands.fleetviews:status",
