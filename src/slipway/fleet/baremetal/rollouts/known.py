@@ -143,3 +143,25 @@ class Followed(Cached):
             return
         if found is not None and change == self._changes[namespace]:
             self._catalogs[namespace] = found
+
+
+class Catalogs:
+    """The image catalogs of namespaces, for who may ask the API server: read anew when the metadata that the cache has says so."""
+
+    def __init__(self, client: AsyncClient, cache: Cache) -> None:
+        self._client = client
+        self._cache = cache
+        self._known: dict[str, tuple[str, dict[str, str]]] = {}
+
+    async def get(self, namespace: str) -> dict[str, str] | None:
+        """None where there is no catalog."""
+        seen = await self._cache.get(CONFIG_MAP, CATALOG_NAME, namespace)
+        if seen is None:
+            self._known.pop(namespace, None)
+            return None
+        version, entries = self._known.get(namespace, ("", {}))
+        if version != seen.metadata.resource_version:
+            found = await self._client.find(CONFIG_MAP, CATALOG_NAME, namespace)
+            entries = dict((found or {}).get("data") or {})
+            self._known[namespace] = seen.metadata.resource_version, entries
+        return entries

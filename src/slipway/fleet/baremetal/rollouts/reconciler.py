@@ -23,7 +23,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
 from slipway.fleet.baremetal.rollouts import guards
-from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
+from slipway.fleet.baremetal.rollouts.known import Cached, Catalogs, NotKnownYetError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
 from slipway.fleet.contract.facts import cluster_from, read
 from slipway.fleet.contract.references import changed
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.rollouts.guards import Rollout
+    from slipway.fleet.baremetal.rollouts.known import Known
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
@@ -99,6 +101,16 @@ def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, 
     return TRUE, names.NO_OBJECTION_REASON, ""
 
 
+def rollouts(known: Known, namespace: str) -> list[Rollout]:
+    """The control planes and MachineDeployments of a namespace whose machines are ours."""
+    rolling: list[Manifest] = [
+        {"kind": kind.kind, "apiVersion": kind.api_version, **each}
+        for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT)
+        for each in known.list(kind, namespace)
+    ]
+    return [found for each in rolling if (found := guards.rollout(each)) is not None]
+
+
 class RolloutGuardReconciler:
     name = NAME
     watches = WATCHES
@@ -117,7 +129,7 @@ class RolloutGuardReconciler:
         self._known = Cached(cache)
         self._catalog_namespace = catalog_namespace
         self._clock = clock
-        self._catalogs: dict[str, tuple[str, dict[str, str]]] = {}
+        self._catalogs = Catalogs(client, cache)
 
     async def reconcile(self, request: Request) -> Result:
         looked = await live(self._cache, request)
@@ -144,29 +156,10 @@ class RolloutGuardReconciler:
 
     async def _around(self, namespace: str) -> guards.Surroundings:
         place = self._catalog_namespace or namespace
-        rolling: list[Manifest] = [
-            {"kind": kind.kind, "apiVersion": kind.api_version, **each}
-            for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT)
-            for each in self._known.list(kind, namespace)
-        ]
-        rollouts = [guards.rollout(each) for each in rolling]
         return guards.Surroundings(
-            catalog=await self._catalog(place),
+            catalog=await self._catalogs.get(place) or {},
             catalog_place=f"{place}/{names.CATALOG_NAME}",
             pools=guards.pool_sizes(self._known.list(MACHINE_INVENTORY_POOL, namespace)),
             templates=guards.template_pools(self._known.list(BAREMETAL_MACHINE_TEMPLATE, namespace)),
-            rollouts=[each for each in rollouts if each is not None],
+            rollouts=rollouts(self._known, namespace),
         )
-
-    async def _catalog(self, namespace: str) -> dict[str, str]:
-        """The cache has the catalog's metadata, which tells when it is to be read again."""
-        seen = await self._cache.get(CONFIG_MAP, names.CATALOG_NAME, namespace)
-        if seen is None:
-            self._catalogs.pop(namespace, None)
-            return {}
-        version, entries = self._catalogs.get(namespace, ("", {}))
-        if version != seen.metadata.resource_version:
-            found = await self._client.find(CONFIG_MAP, names.CATALOG_NAME, namespace)
-            entries = dict((found or {}).get("data") or {})
-            self._catalogs[namespace] = seen.metadata.resource_version, entries
-        return entries
