@@ -330,6 +330,7 @@ _ALL = (
         "Where snapshots of control planes go that have slipway.io/snapshot-before-rollout: default; a folder, or s3://BUCKET[/PREFIX]",
         completes="dir",
     ),
+    Flag("staging-hosts", "int", "How many hosts of a pool fetch an image ahead at a time", default="10"),
     Flag("sync-period", "duration", "How often every object is looked at again, changed or not", default="10m0s"),
     Flag("watch-filter", "string", "Work only on objects with this value of the label cluster.x-k8s.io/watch-filter"),
     Flag(

@@ -120,6 +120,7 @@ def _baremetal(call: Invocation) -> BaremetalOptions:
         join_deadline=timedelta(seconds=call.duration("join-deadline").seconds),
         host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
         alive_image=call.text("alive-image") or DEFAULT_IMAGE,
+        staging_hosts=_between(call, "staging-hosts", 1, 10_000),
     )
 
 
