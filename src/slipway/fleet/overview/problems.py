@@ -106,6 +106,9 @@ _ADVICE = {
     ),
     (KUBEADM_CONTROL_PLANE.kind, core.SCALING_UP_CONDITION): _Advice("Mend what the message names.", ("True", "False"), _BLOCKED),
     (KUBEADM_CONTROL_PLANE.kind, core.SCALING_DOWN_CONDITION): _Advice("Mend what the message names.", ("True", "False"), _BLOCKED),
+    (KUBEADM_CONTROL_PLANE.kind, core.SNAPSHOT_BEFORE_ROLLOUT_CONDITION): _Advice(
+        "Mend what the message names, or take the annotation slipway.io/snapshot-before-rollout away to roll without a snapshot."
+    ),
     (MACHINE_SET.kind, core.SCALING_UP_CONDITION): _Advice("Mend what the message names.", ("True", "False"), _BLOCKED),
     (MACHINE.kind, core.BOOTSTRAP_CONFIG_READY_CONDITION): _Advice("Look at the KubeadmConfig of the Machine."),
     (MACHINE.kind, core.INFRASTRUCTURE_READY_CONDITION): _Advice("Look at the conditions of the Machine's infrastructure."),
