@@ -1,4 +1,4 @@
-"""The way back from the loss of every control plane, on lab hosts: a snapshot, hosts that are gone, and ``slipway fleet restore``."""
+"""The way back from the loss of every control plane, on lab hosts: a snapshot, hosts that are gone for good, and a restore."""
 
 from __future__ import annotations
 
