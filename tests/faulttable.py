@@ -16,6 +16,8 @@ _SIM, _HOST, _LONG_HOST, _LONG = (
 _TROUBLES, _LAB, _SMALL = "simulation/test_troubles.py", "e2e/test_lab_faults.py", "e2e/test_baremetal.py"
 LABS = frozenset((_LAB, _SMALL, "e2e/test_baremetal_upgrades.py", "e2e/test_vip.py", "e2e/test_image_switch.py"))
 """The files whose tests are on real hosts."""
+SIMULATED = frozenset((_SIM, _HOST, _LONG, _LONG_HOST, _TROUBLES, "e2e/test_demo.py"))
+SERVERS = frozenset(("e2e/test_machines.py", "e2e/test_bootstrap_outages.py"))
 _METAL = "fleet/baremetal"
 _KILLS = f"{_SIM}::test_a_control_plane_goes_from_minor_to_minor_through_faults_and_its_workers_follow_in_one_step"
 _EVERY_INSTRUCTION = f"{_LONG}::test_whatever_goes_in_any_instruction_of_both_plans_on_any_host_the_rollout_ends_right"
@@ -39,13 +41,8 @@ class Fault(NamedTuple):
     def places(self) -> str:
         """Where it is provoked, in a word or two."""
         files = {test.partition("::")[0] for test in self.tests}
-        found = [*(["lab"] if files & LABS else []), *(["simulation"] if any(_is_simulated(file) for file in files) else [])]
-        rest = {file for file in files if file not in LABS and not _is_simulated(file)}
-        return ", ".join([*found, *(["API server"] if rest else [])])
-
-
-def _is_simulated(file: str) -> bool:
-    return file.startswith("simulation/") or file in (_LONG, _LONG_HOST, "e2e/test_demo.py")
+        known = {"lab": LABS, "simulation": SIMULATED, "a real API server": SERVERS}
+        return ", ".join(place for place, those in known.items() if files & those)
 
 
 FAULTS = (
@@ -226,7 +223,7 @@ FAULTS = (
         (
             f"{_LONG}::test_a_layer_that_ends_in_its_middle_is_pulled_again_by_itself",
             f"{_LONG_HOST}::test_a_registry_that_ends_in_the_middle_of_a_layer_stages_nothing_and_is_told_with_what_the_host_printed",
-            f"{_LAB}::test_a_layer_that_ends_in_its_middle_stages_nothing_and_is_pulled_again",
+            "agent/staging/test_fetch.py::test_a_layer_that_ends_in_the_middle_is_refused",
         ),
     ),
     Fault(
@@ -252,6 +249,7 @@ FAULTS = (
         (
             f"{_LONG_HOST}::test_an_image_whose_digest_the_registry_does_not_have_is_told_and_a_right_one_lets_it_go_on",
             f"{_LAB}::test_an_image_whose_digest_the_registry_does_not_have_is_told_and_the_right_one_lets_it_go_on",
+            "lab/osimage/test_elemental.py::test_a_digest_that_the_registry_answers_with_other_bytes_is_refused",
         ),
     ),
     Fault(
