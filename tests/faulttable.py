@@ -42,7 +42,7 @@ class Fault(NamedTuple):
         """Where it is provoked, in a word or two."""
         files = {test.partition("::")[0] for test in self.tests}
         known = {"lab": LABS, "simulation": SIMULATED, "a real API server": SERVERS}
-        return ", ".join(place for place, those in known.items() if files & those)
+        return ", ".join(place for place, those in known.items() if files & those) or "controllers"
 
 
 FAULTS = (
@@ -191,6 +191,19 @@ FAULTS = (
         "Agents count times of their own by differences, and keep to no end of a token that the server still takes.",
         "Set the clock: certificates that are younger than the error are not believed by a host whose clock is behind.",
         (f"{_LONG_HOST}::test_hosts_whose_clock_is_a_day_off_are_replaced_as_others_are",),
+    ),
+    Fault(
+        "The manager's clock is wrong by a day",
+        "one that takes over in the middle of a plan is a day ahead, or behind",
+        "Deadlines are told a day too early, or too late.",
+        (),
+        "What a host does is judged by its plan, not by the time: nothing is written again, and nothing is given up. Tokens are checked by "
+        "the manager's clock and by the cluster's.",
+        "Set the clock.",
+        (
+            f"{_METAL}/machine/test_killed.py::test_a_manager_whose_clock_is_a_day_off_goes_on_where_the_last_one_was",
+            f"{_METAL}/machine/test_killed.py::test_a_host_that_has_not_begun_with_a_plan_of_tomorrow_is_cleaned_today",
+        ),
     ),
     Fault(
         "A host's disk is full",

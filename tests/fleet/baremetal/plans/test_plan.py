@@ -148,7 +148,9 @@ def test_a_power_cut_before_any_step_ends_in_the_same_host(host: HostRoot, cut_b
     assert "systemctl unmask kubelet.service" in host.calls
     assert sum(call.startswith("elemental") for call in host.calls) == 1, "the fallback would be lost"
     # Where the seed was in its place, the power cut was the reboot.
-    assert ("systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot" in host.calls) == (cut_before not in ("tidy-up", "reboot"))
+    assert ("systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot" in host.calls) == (
+        cut_before not in ("tidy-up", "reboot")
+    )
 
 
 @pytest.mark.parametrize("cut_before", [each.name for each in reprovision(WANTED).instructions][1:])
