@@ -74,7 +74,7 @@ class Use(NamedTuple):
 
 
 class ManagerProcess:
-    """One manager at a time.  ``log`` is for what they say, in place of where this program says it."""
+    """Managers, of which the last is the one that is meant.  ``log`` is for what they say, in place of where this program says it."""
 
     def __init__(self, *, log: Path | None = None) -> None:
         self._log = log
@@ -164,17 +164,25 @@ def _serve() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # Ctrl-C is for who started this.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    started = 0
+    started: list[int] = []
     for line in sys.stdin.buffer:
         connection, settings = pickle.loads(b64decode(line))
-        started = os.fork()
-        if not started:
+        started.append(os.fork())
+        if not started[-1]:
             _manage(connection, settings)
-        sys.stdout.write(f"{started}\n")
+        sys.stdout.write(f"{started[-1]}\n")
         sys.stdout.flush()
-    if started:
+    # Of those that are dead the number may be somebody else's by now.
+    for process in filter(_is_child, started):
         with suppress(ProcessLookupError):
-            os.kill(started, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
+
+
+def _is_child(process: int) -> bool:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+    except OSError:
+        return False
 
 
 def _manage(connection: Connection, settings: Settings) -> None:

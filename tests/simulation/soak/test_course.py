@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from slipway.api.machinery.errors import UsageError
-from slipway.simulation.soak import memory, operations
+from slipway.simulation.soak import operations
 from slipway.simulation.soak.faults import FAULTS, KINDS, draws
 from slipway.simulation.soak.invariants import Broken
 from slipway.simulation.soak.operations import Shape
 from slipway.simulation.soak.options import VERSIONS, Options, parse
 from slipway.simulation.soak.page import page
-from slipway.simulation.soak.record import Event, Record, Sample
+from slipway.simulation.soak.record import Event, Record, Sample, growth
 from slipway.simulation.soak.report import FAULT_TEXTS, INVARIANT_TEXTS, Costs, Counts, lines, report
 
 
@@ -42,7 +42,7 @@ def test_a_cluster_walks_up_minor_by_minor_and_comes_down_by_being_made_anew() -
         assert chosen.name != operations.SCALE or chosen.after.workers != shape.workers
         shape = chosen.after
         seen.append((chosen.name, shape.version))
-    assert {name for name, _ in seen} == set(operations.MEANINGS)
+    assert {operations.MAKE, *(name for name, _ in seen)} == set(operations.MEANINGS)
     assert {version for _, version in seen} == set(VERSIONS)
 
 
@@ -54,14 +54,14 @@ def test_memory_is_compared_between_the_rests_of_the_manager_that_lived_last_wit
         Sample(30, 80, 2, at_rest=True),
         Sample(40, 84, 2, at_rest=True),
     ]
-    found = memory.growth(samples)
+    found = growth(samples)
     assert found is not None
     assert (found.first, found.last, found.seconds, found.rests) == (80, 84, 10, 2)
     assert found.share == pytest.approx(0.05)
 
 
 def test_memory_is_not_judged_where_the_last_manager_had_a_single_rest() -> None:
-    assert memory.growth([Sample(10, 100, 1, at_rest=True), Sample(20, 50, 2, at_rest=True)]) is None
+    assert growth([Sample(10, 100, 1, at_rest=True), Sample(20, 50, 2, at_rest=True)]) is None
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,7 @@ def test_memory_is_not_judged_where_the_last_manager_had_a_single_rest() -> None
         (["--minutes", "0"], "--minutes must be more than 0"),
         (["--clusters", "0"], "--clusters must be 1 to"),
         (["--only", "earthquake"], '"earthquake" is no kind of fault'),
+        (["--deadline", "1"], "--deadline must be 5 s to an hour"),
         (["--kills", "-1"], "--kills must not be negative"),
         (["--report", __file__], "must be a folder"),
     ],

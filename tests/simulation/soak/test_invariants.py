@@ -55,9 +55,9 @@ def workers(replicas: int, **budget: int) -> Manifest:
     return thing("workers", spec={"replicas": replicas, "rollout": {"strategy": {"rollingUpdate": budget}}})
 
 
-def plan_secret(name: str, text: bytes, owner: str, *, applied: bool) -> Manifest:
+def plan_secret(name: str, text: bytes, owner: str, *, applied: bool, type_: str = "reprovision") -> Manifest:
     data = {"plan": text, **({"applied-checksum": plans.checksum(text).encode()} if applied else {})}
-    annotations = {"slipway.io/plan-owner": owner, "baremetal.alauda.io/plan.type": "reprovision"}
+    annotations = {"slipway.io/plan-owner": owner, "baremetal.alauda.io/plan.type": type_}
     encoded = {key: b64encode(value).decode() for key, value in data.items()}
     return {"metadata": {"name": name, "annotations": annotations}, "type": "elemental.cattle.io/plan", "data": encoded}
 
@@ -79,6 +79,7 @@ A, B = (BAREMETAL_MACHINE, bare("a", "host-1")), (BAREMETAL_MACHINE, bare("b", "
 TWO = (MACHINE_DEPLOYMENT, workers(2, maxUnavailable=1, maxSurge=0))
 OLD, NEW = plan_secret("host-1", b'{"a":1}', "a", applied=True), plan_secret("host-1", b'{"a":2}', "a", applied=False)
 BUSY = plan_secret("host-1", b'{"a":1}', "b", applied=False)
+GIVEN_UP = {"metadata": {"name": "host-1", "annotations": {"slipway.io/quarantined-by": "a"}}}
 
 CASES: dict[str, tuple[str, Step, bool]] = {
     "two machines have a host each": (
@@ -143,6 +144,11 @@ CASES: dict[str, tuple[str, Step, bool]] = {
         "plans-are-the-owners",
         step(SECRET, OLD, NEW, (MACHINE_INVENTORY, host("host-1", "b"))),
         False,
+    ),
+    "a host that was given up gets its clean plan over what it was at": (
+        "plans-are-the-owners",
+        step(SECRET, BUSY, plan_secret("host-1", b'{"a":2}', "a", applied=False, type_="clean"), (MACHINE_INVENTORY, GIVEN_UP)),
+        True,
     ),
     "somebody edits a plan by hand": (
         "plans-are-the-owners",

@@ -54,7 +54,7 @@ def _upgrade(machine: Machine, process: Process, given: dict[str, str]) -> int:
     if image is None or machine.chance.happens(machine.faults.upgrade_failures):
         why = "there is no root file system" if is_copy else _why(machine)
         return process.fail(f"ERRO failed to deploy {reference}: {why}", _NOT_DEPLOYABLE)
-    if machine.free_bytes() < image.size:
+    if machine.faults.disk_full or machine.free_bytes() < image.size:
         return process.fail("ERRO cannot create a snapshot: no space left on device", _NO_SNAPSHOT)
     machine.stage(image)
     process.say(f"INFO Upgrade completed: {reference} ({image.digest})")

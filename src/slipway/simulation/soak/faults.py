@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = {words.PLAN_CLEAN: 4, words.PLAN_REPROVISION: 8}
 # Seconds: between two faults of all clusters, and of one of them.
-_BETWEEN = 6.0
+_BETWEEN = 5.0
 _SHORT, _LONG = (1.0, 8.0), (4.0, 25.0)
+_DAY = 86_400.0
 _BUDGET = "soak-blocks"
 Picked = TypeVar("Picked")
 
@@ -93,6 +94,26 @@ async def registry_away(soak: Soak, draw: Draw) -> bool:
     return True
 
 
+async def registry_breaks(soak: Soak, draw: Draw) -> bool:
+    number = 1 + int(draw.place * 3)
+    soak.record.fault("registry-breaks", (), f"the next {number} pulls end in the middle of a layer")
+    soak.ground.world.registry.broken += number
+    await soak.pause(draw.lasts)
+    soak.ground.world.registry.broken = 0
+    return True
+
+
+async def registry_slow(soak: Soak, draw: Draw) -> bool:
+    registry = soak.ground.world.registry
+    if not registry.flows.is_set():
+        return False
+    soak.record.fault("registry-slow", (), f"no layer gets on for {draw.lasts:.1f} s")
+    registry.flows.clear()
+    await soak.pause(draw.lasts)
+    registry.flows.set()
+    return True
+
+
 async def catalog_key_removed(soak: Soak, draw: Draw) -> bool:
     version = VERSIONS[int(draw.pick * len(VERSIONS))]
     soak.record.fault("catalog-key-removed", (version,), f"the catalog has no {version} for {draw.lasts:.1f} s")
@@ -134,15 +155,15 @@ async def _interrupted(soak: Soak, draw: Draw, what: str) -> bool:
         if not held:
             return False
         machine.faults.interruptions = due = [Interruption("power" if what == "power" else "agent", number, done)]
-        if not await soak.until_over(lambda: not due):
+        if not await soak.until_calm(lambda: not due):
             machine.faults.interruptions = []
             return False
         when = "after" if done else "before"
         soak.record.fault(f"{what}-gone-in-plan", (name,), f"{name} loses its {what} {when} instruction {number} of a plan")
         if what == "power":
-            soak.ground.cut.add(name)
-            await soak.pause(draw.lasts)
-            await host.power_on()
+            with soak.ground.cut(name):
+                await soak.pause(draw.lasts)
+                await host.power_on()
     return True
 
 
@@ -155,10 +176,10 @@ async def power_cut(soak: Soak, draw: Draw) -> bool:
         if not held:
             return False
         soak.record.fault("power-cut", (name,), f"{name} has no power for {draw.lasts:.1f} s")
-        soak.ground.cut.add(name)
-        host.power_off()
-        await soak.pause(draw.lasts)
-        await host.power_on()
+        with soak.ground.cut(name):
+            host.power_off()
+            await soak.pause(draw.lasts)
+            await host.power_on()
     return True
 
 
@@ -176,16 +197,59 @@ async def host_dead(soak: Soak, draw: Draw) -> bool:
             soak.standby.append(spare)
             return False
         soak.record.fault("host-dead", (name,), f"{name} dies; {spare} takes its place in the pool")
-        soak.ground.cut.add(name)
-        soak.dead.add(name)
-        host.machine.faults.dead = True
-        host.power_off()
-        await soak.replace(name, spare)
-        await soak.until_over(lambda: False)
-        host.machine.faults.dead = False
-        await host.power_on()
+        with soak.ground.cut(name):
+            soak.dead.add(name)
+            host.machine.faults.dead = True
+            host.power_off()
+            await soak.replace(name, spare)
+            await soak.until_calm(lambda: False)
+            host.machine.faults.dead = False
+            await host.power_on()
         soak.dead.discard(name)
-        soak.repaired.append(name)
+        soak.returning.append(name)
+    return True
+
+
+async def link_flaps(soak: Soak, draw: Draw) -> bool:
+    """A host reaches nobody of its cluster, and nobody reaches it: once for long, or again and again."""
+    host = _picked(soak.hosts_in_use(), draw.pick)
+    if host is None:
+        return False
+    name, times = host.machine.hardware.name, 1 + int(draw.place * 4)
+    async with soak.hold(name) as held:
+        if not held:
+            return False
+        soak.record.fault("link-flaps", (name,), f"{name} is cut off from its cluster, {times} times in {draw.lasts:.1f} s")
+        with soak.ground.cut(name):
+            for _ in range(times):
+                for cut_off in (True, False):
+                    host.machine.faults.cut_off = cut_off
+                    host.machine.changed()
+                    await soak.pause(draw.lasts / times / 2)
+    return True
+
+
+async def clock_wrong(soak: Soak, draw: Draw) -> bool:
+    host = _picked(soak.hosts_in_use(), draw.pick)
+    if host is None or host.machine.faults.clock:
+        return False
+    name, by = host.machine.hardware.name, _DAY if draw.place < 0.5 else -_DAY
+    soak.record.fault("clock-wrong", (name,), f"the clock of {name} is {'ahead' if by > 0 else 'behind'} by a day for {draw.lasts:.1f} s")
+    host.machine.faults.clock = by
+    await soak.pause(draw.lasts)
+    host.machine.faults.clock = 0.0
+    return True
+
+
+async def disk_full(soak: Soak, draw: Draw) -> bool:
+    host = _picked(soak.hosts_in_use(), draw.pick)
+    if host is None or host.machine.faults.disk_full:
+        return False
+    name = host.machine.hardware.name
+    soak.record.fault("disk-full", (name,), f"the disk of {name} is full for {draw.lasts:.1f} s")
+    host.machine.faults.disk_full = True
+    await soak.pause(draw.lasts)
+    host.machine.faults.disk_full = False
     return True
 
 
@@ -276,6 +340,11 @@ FAULTS: dict[str, Fault] = {
     "host-dead": Fault("a host dies for good; another one is put into its pool", 2, host_dead),
     "upgrade-fails": Fault("elemental upgrade fails on a host", 2, upgrade_fails, _LONG),
     "keepalived-fails": Fault("keepalived of a control plane fails: the address goes to another", 2, keepalived_fails),
+    "link-flaps": Fault("a host is cut off from its cluster, once or again and again", 3, link_flaps, _LONG),
+    "clock-wrong": Fault("the clock of a host is wrong by a day", 1, clock_wrong, _LONG),
+    "disk-full": Fault("nothing can be written to the disk of a host", 1, disk_full),
+    "registry-breaks": Fault("pulls end in the middle of a layer", 1, registry_breaks, _LONG),
+    "registry-slow": Fault("no layer that is pulled gets on", 1, registry_slow),
     "registry-away": Fault("no host reaches the registry", 1, registry_away),
     "catalog-key-removed": Fault("a version is taken out of the catalog and put back", 2, catalog_key_removed, _LONG),
     "plan-secret-deleted": Fault("a plan Secret is deleted by hand", 1, plan_secret_deleted),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from base64 import b64decode
-from contextlib import AsyncExitStack
-from datetime import timedelta
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import CLUSTER, MACHINE_INVENTORY, MACHINE_REGISTRATION, NODE, SECRET
@@ -27,7 +26,8 @@ from slipway.simulation.workload.cluster import ETCD
 from slipway.simulation.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from datetime import timedelta
     from pathlib import Path
 
     from slipway.simulation.boot import Life
@@ -38,26 +38,26 @@ if TYPE_CHECKING:
 # How long a second of a host takes, and one that a manager waits.
 _HOST_PACE, _MANAGER_PACE = 0.01, 0.02
 _BEAT = 5.0
-DEADLINE = timedelta(seconds=60)
-"""How long a host may take for a plan and for its join: far more than it takes here on a busy machine."""
 _MAX_FAILURES = 2
+# Who waits for so many deadlines has something to say.
+_PATIENT = 4
 _PATIENCE = 600.0
 
 
 class Ground:
-    """``folder`` is for files of the time of the run."""
+    """``folder`` is for files of the time of the run; ``deadline`` is how long a host may take for a plan, and for its join."""
 
-    def __init__(self, folder: Path, record: Record, *, seed: int) -> None:
-        options = BaremetalOptions(join_deadline=DEADLINE, host_deadline=DEADLINE, max_failures=_MAX_FAILURES)
+    def __init__(self, folder: Path, record: Record, *, seed: int, deadline: timedelta) -> None:
+        options = BaremetalOptions(join_deadline=deadline, host_deadline=deadline, max_failures=_MAX_FAILURES)
         self.plane = ManagementPlane(NAMESPACE, options, pace=_MANAGER_PACE, database=folder / "objects.db")
         self.manager = ManagerProcess(log=folder / "manager.log")
         self.fuse = Fuse()
         self.world = World(registry=objects.REGISTRY, pace=_HOST_PACE, seed=seed)
         self.vips: dict[str, str] = {}
         """The addresses of clusters, by their names."""
-        self.cut: set[str] = set()
-        """Hosts that do not run, or not yet again, since the soak has cut their power."""
-        self._record = record
+        self._cut: dict[str, bool] = {}
+        """Hosts that are not what they would be since the soak has cut their power or their link; and whether they have it back."""
+        self._record, self._deadline = record, deadline
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Ground:
@@ -67,11 +67,12 @@ class Ground:
             self._follow()
             self._stack.push_async_callback(self.manager.close)
             await self.start_manager()
+            await self._stack.enter_async_context(self.world)
+            # It ends before the hosts do, whose end is nobody's fault.
             watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection("watcher")))
-            self.watcher = Watcher(watching, self.truth, self._record, 4 * DEADLINE)
+            self.watcher = Watcher(watching, self.truth, self._record, _PATIENT * self._deadline)
             self._stack.push_async_callback(self.watcher.close)
             await self.watcher.start()
-            await self._stack.enter_async_context(self.world)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -86,11 +87,13 @@ class Ground:
         await self.manager.start(self.plane.server.connection(), self.plane.settings())
 
     async def api_down(self) -> None:
+        self.watcher.disturb()
         await self.plane.server.stop()
 
     async def api_up(self) -> None:
         await self.plane.server.start()
         self._follow()
+        self.watcher.disturb()
 
     def _follow(self) -> None:
         """Let the fuse count what is written; a server that starts anew has another store."""
@@ -146,6 +149,15 @@ class Ground:
     def host(self, name: str) -> Life:
         return self.world.hosts[name]
 
+    @contextmanager
+    def cut(self, name: str) -> Iterator[None]:
+        """A host is not what it would be for as long as the block runs, and until its etcd is back."""
+        self._cut[name] = False
+        try:
+            yield
+        finally:
+            self._cut[name] = True
+
     # Clusters.
 
     def place(self, cluster: str, number: int) -> str:
@@ -187,11 +199,11 @@ class Ground:
         down = {member.peer_url for member in voters if not member.running}
         unplugged = 0
         for name, (machine, _) in found.planes.items():
-            if name in self.cut:
+            if name in self._cut:
                 if f"https://{machine.hardware.address.partition('/')[0]}:2380" in down:
                     unplugged += 1
-                elif machine.running(ETCD) is not None:
-                    self.cut.discard(name)
+                elif self._cut[name] and machine.running(ETCD) is not None:
+                    del self._cut[name]
         running = sum(member.running for member in voters)
         return EtcdTruth(len(voters), running, unplugged, len(found.etcd.members) - len(voters))
 

@@ -21,6 +21,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import AVAILABLE_CONDITION
 from slipway.api.elemental.names import PLAN_SECRET_TYPE
+from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
 from slipway.fleet.baremetal.plans.planfacts import plan_facts
 from slipway.simulation.soak.snapshot import (
     annotations_of,
@@ -151,9 +152,12 @@ def plans_are_the_owners(step: Step) -> Iterator[Broken]:
     host, now, before = name_of(step.after), plan_facts(step.after), plan_facts(step.before)
     if now.checksum == before.checksum or not now.owner or host in step.edited_by_hand:
         return
+    inventory = step.snapshot.get(MACHINE_INVENTORY, host)
+    if inventory is not None and now.type == names.PLAN_CLEAN and annotations_of(inventory).get(QUARANTINE_ANNOTATION) == now.owner:
+        # It was given up, whatever it was at, and comes back by this plan alone.
+        return
     if before.in_flight:
         yield Broken((host, now.owner), f"{host} got the plan {now.type} of {now.owner} while it was at {before.type} of {before.owner}")
-    inventory = step.snapshot.get(MACHINE_INVENTORY, host)
     if inventory is not None and owner_of(inventory) != now.owner:
         yield Broken((host, now.owner), f"{host} is of {owner_of(inventory) or 'nobody'} and got a plan of {now.owner}")
 

@@ -9,8 +9,10 @@ from slipway.simulation.soak.options import VERSIONS, WORKER_HOSTS, WORKERS
 if TYPE_CHECKING:
     import random
 
+MAKE = "make"
 UPGRADE, SCALE, TEMPLATES, ROLL, POOL, REMAKE = "upgrade", "scale", "templates", "roll", "pool", "remake"
 MEANINGS = {
+    MAKE: "the cluster is made at the oldest minor",
     UPGRADE: "control plane, then workers, go to the next minor",
     SCALE: "more workers, or fewer",
     TEMPLATES: "workers are rolled to new templates",

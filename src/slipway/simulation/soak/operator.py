@@ -110,7 +110,7 @@ class Hand:
                     told = error.message
                     self._record.refused(cluster, what, error.message)
                 if time.monotonic() > end:
-                    raise
+                    raise StalledError(f"{what} is refused for {_STALLED:.0f} s: {error.message}") from error
             else:
                 return
             await asyncio.sleep(_AGAIN)
@@ -138,10 +138,7 @@ class ClusterOperator:
         return Wanted(PLANES, self.shape.workers, self.shape.version, self._workers_version)
 
     async def make(self) -> None:
-        self._ground.watcher.touch(self.cluster)
-        for kind, manifest in objects.cluster(self.names, self.place, self.shape.version):
-            await self._hand.create(kind, manifest, self.cluster)
-        await self._stands()
+        await self._do(operations.Operation(operations.MAKE, self.shape), _no_exchange)
 
     async def roll(self, over: asyncio.Event, exchange: Callable[[ClusterOperator], Awaitable[None]]) -> None:
         """One operation after the other until it is over; at rest then, and of the size that it had.  ``exchange`` changes a pool."""
@@ -167,6 +164,10 @@ class ClusterOperator:
         finally:
             self.doing = ""
         self._record.operation(self.cluster, operation.name, _told(operation.name, before, self.shape), time.monotonic() - began)
+
+    async def _make(self, after: operations.Shape) -> None:
+        for kind, manifest in objects.cluster(self.names, self.place, after.version):
+            await self._hand.create(kind, manifest, self.cluster)
 
     async def _upgrade(self, after: operations.Shape) -> None:
         self.shape = after
@@ -212,8 +213,7 @@ class ClusterOperator:
             await self._gone(kind, name)
         await self._ground.forget(self.cluster)
         self.shape, self._workers_version = after, after.version
-        for kind, manifest in objects.cluster(self.names, self.place, self.shape.version):
-            await self._hand.create(kind, manifest, self.cluster)
+        await self._make(after)
 
     def exchange_host(self, role: str, old: str, new: str) -> None:
         """A host of a pool is another one from now on."""
@@ -282,7 +282,10 @@ class Repairer:
         while True:
             await asyncio.sleep(1.0)
             for machine in list(self._ground.watcher.now.of(BAREMETAL_MACHINE).values()):
-                await self._look_at(machine)
+                try:
+                    await self._look_at(machine)
+                except StalledError as stalled:
+                    self._record.violation("goes-on", Broken((name_of(machine),), str(stalled)))
 
     async def _look_at(self, machine: Manifest) -> None:
         name, host = name_of(machine), host_of(machine)
@@ -334,7 +337,13 @@ def _is_old(found: Manifest) -> bool:
     return since is not None and datetime.now(UTC) - since > _REACTION
 
 
+async def _no_exchange(operator: ClusterOperator) -> None:
+    """What is made has no pool to change."""
+
+
 def _told(name: str, before: operations.Shape, after: operations.Shape) -> str:
+    if name == operations.MAKE:
+        return after.version
     if name == operations.UPGRADE:
         return f"{before.version} → {after.version}"
     if name == operations.REMAKE:

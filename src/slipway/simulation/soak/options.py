@@ -29,6 +29,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     clusters: int = 20
     kills: int = 0
     """How often the manager is killed; 0: as often as it happens in the first part."""
+    deadline: float = 90.0
+    """How many seconds a host may take for a plan, and for its join: far more than it takes on this machine."""
     only: tuple[str, ...] = ()
     """The kinds of faults that there are to be; empty: all."""
     report: Path = Path("soak-report")
@@ -67,6 +69,9 @@ def parse(words: list[str], kinds: tuple[str, ...]) -> Options:
     parser.add_argument("--seed", type=int, help="the same seed brings the same operations and faults in the same order")
     parser.add_argument("--clusters", type=int, default=20, help="how many clusters, of three control planes and two workers (20)")
     parser.add_argument("--kills", type=int, default=0, help="kill the manager exactly so often, and fail where the time is too short")
+    parser.add_argument(
+        "--deadline", type=float, default=90.0, help="seconds that a host may take for a plan or a join: more on a slow machine (90)"
+    )
     parser.add_argument("--only", default="", help=f"let only these happen, comma-separated: {', '.join(kinds)}")
     parser.add_argument("--report", type=Path, default=Path("soak-report"), help="the folder of the report (soak-report)")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="lines for people, or one JSON event a line")
@@ -79,6 +84,8 @@ def parse(words: list[str], kinds: tuple[str, ...]) -> Options:
         raise UsageError(f"--minutes must be more than 0 and at most a day, not {given.minutes:g}")
     if not 1 <= given.clusters <= _MOST_CLUSTERS:
         raise UsageError(f"--clusters must be 1 to {_MOST_CLUSTERS}, as each needs a virtual router ID of its own, not {given.clusters}")
+    if not 5 <= given.deadline <= 3600:
+        raise UsageError(f"--deadline must be 5 s to an hour, not {given.deadline:g} s")
     if given.kills < 0:
         raise UsageError(f"--kills must not be negative, as {given.kills} is")
     if given.report.exists() and not given.report.is_dir():
@@ -88,6 +95,7 @@ def parse(words: list[str], kinds: tuple[str, ...]) -> Options:
         seed=given.seed if given.seed is not None else random.SystemRandom().randrange(1 << 32),
         clusters=given.clusters,
         kills=given.kills,
+        deadline=given.deadline,
         only=only,
         report=given.report,
         json=given.output == "json",

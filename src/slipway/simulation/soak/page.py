@@ -6,7 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from slipway.fleet.overview.views.drawing import document
-from slipway.simulation.soak.report import FAULT_TEXTS, OPERATION_TEXTS, lines, memory_text
+from slipway.simulation.soak.operations import MEANINGS
+from slipway.simulation.soak.report import FAULT_TEXTS, lines, memory_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +34,7 @@ def page(report: Report) -> str:
         _table(
             "What was rolled",
             ("operation", "what it is", "times"),
-            ((name, OPERATION_TEXTS.get(name, ""), number) for name, number in report.operations.items()),
+            ((name, MEANINGS.get(name, ""), number) for name, number in report.operations.items()),
         )
     )
     body.append(

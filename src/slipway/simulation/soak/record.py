@@ -11,7 +11,7 @@ import msgspec
 from slipway.simulation.soak.invariants import Broken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 STARTED, OPERATION, FAULT, ACT, REFUSED, VIOLATION, REST, PROGRESS, ENDED = (
     "started", "operation", "fault", "act", "refused", "violation", "rest", "progress", "ended",
@@ -41,6 +41,35 @@ class Sample(NamedTuple):
     life: int
     """Which manager it was, counted from 1."""
     at_rest: bool = False
+
+
+LIMIT = 0.05
+"""By what share a manager may grow."""
+
+
+class Growth(NamedTuple):
+    first: int
+    last: int
+    seconds: float
+    rests: int
+
+    @property
+    def share(self) -> float:
+        return self.last / self.first - 1.0
+
+
+def growth(samples: Sequence[Sample]) -> Growth | None:
+    """Of the memory of the manager that lived last, in clusters of the same size; None where it had fewer than two rests.
+
+    Its first rest is its warm-up, where it had three.
+    """
+    life = max((sample.life for sample in samples), default=0)
+    rests = [sample for sample in samples if sample.at_rest and sample.life == life and sample.resident]
+    if len(rests) > 2:
+        rests = rests[1:]
+    if len(rests) < 2:
+        return None
+    return Growth(rests[0].resident, rests[-1].resident, rests[-1].at - rests[0].at, len(rests))
 
 
 class FaultCount(msgspec.Struct):

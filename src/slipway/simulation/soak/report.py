@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from slipway.simulation.soak import memory
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED
 from slipway.simulation.soak.invariants import INVARIANTS, TRUTHS
-from slipway.simulation.soak.operations import MEANINGS
+from slipway.simulation.soak.record import LIMIT, growth
 from slipway.simulation.soak.rest import AT_REST
 
 if TYPE_CHECKING:
@@ -80,13 +79,12 @@ FAULT_TEXTS = {
     **{kind: fault.text for kind, fault in FAULTS.items()},
     MANAGER_KILLED: "the manager dies after some write, and another one starts",
 }
-OPERATION_TEXTS = {"make": "the cluster is made", **MEANINGS}
 INVARIANT_TEXTS = {
     **{each.name: each.text for each in INVARIANTS},
     **{name: text for name, text, _ in TRUTHS},
     **{each.name: f"at rest, {each.text}" for each in AT_REST},
     "no-growth": "at rest, there are no more objects than at the first rest",
-    "memory": f"the manager that lives to the end grows by less than {memory.LIMIT:.0%}",
+    "memory": f"the manager that lives to the end grows by less than {LIMIT:.0%}",
     "says-what-to-do": "who waits for longer than anything takes says what to do",
     "goes-on": "no operation stalls",
     "manager-lives": "the manager does not end by itself",
@@ -121,7 +119,7 @@ def report(options: Options, record: Record, *, rounds: int, kills: int, costs: 
 def _memory(record: Record) -> Memory:
     every = max(len(record.samples) // _MOST_SAMPLES, 1)
     samples = tuple(each for index, each in enumerate(record.samples) if each.at_rest or index % every == 0)
-    grown = memory.growth(record.samples)
+    grown = growth(record.samples)
     if grown is None:
         return Memory(samples=samples)
     return Memory(grown.first, grown.last, round(grown.share, 4), grown.seconds, grown.rests, samples)

@@ -8,6 +8,7 @@ import resource
 import signal
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,6 +24,7 @@ from slipway.simulation.soak.soak import Soak
 if TYPE_CHECKING:
     from slipway.simulation.soak.options import Options
     from slipway.simulation.soak.record import Event
+    from slipway.simulation.soak.watcher import Watcher
 
 # Objects of the API have no cycles: looking for some as often as Python does takes a tenth of the run.
 _COLLECT = (20_000, 50, 100)
@@ -63,12 +65,14 @@ async def _soak(options: Options, record: Record, folder: Path) -> Report:
     except asyncio.CancelledError:
         record.violation("goes-on", events.ended_early())
     except Exception as error:
+        # The report is written all the same: what led to it is there.
         record.violation("goes-on", events.failed(error))
-        raise
+        traceback.print_exception(error)
     used = resource.getrusage(resource.RUSAGE_SELF)
     costs = Costs(round(record.now, 1), round(soak.cpu, 1), round(used.ru_utime + used.ru_stime, 1))
-    watcher = soak.ground.watcher
-    counts = Counts(watcher.writes, watcher.out_of_order, watcher.unjudged)
+    # Where it failed early there is none.
+    watcher: Watcher | None = getattr(soak.ground, "watcher", None)
+    counts = Counts(watcher.writes, watcher.out_of_order, watcher.unjudged) if watcher is not None else Counts()
     return report(options, record, rounds=soak.rounds, kills=soak.kills, costs=costs, counts=counts)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import random
 import time
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names as words
@@ -23,14 +24,14 @@ from slipway.api.cluster.kinds import (
     MACHINE_SET,
 )
 from slipway.fleet.overview.stages import host_of
-from slipway.simulation.soak import memory, objects, rest
+from slipway.simulation.soak import objects, rest
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED, draws
 from slipway.simulation.soak.ground import Ground
 from slipway.simulation.soak.invariants import Broken
-from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, is_free
+from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, StalledError, is_free
 from slipway.simulation.soak.options import PLANES, VERSIONS, WORKER_HOSTS
-from slipway.simulation.soak.record import ENDED, PROGRESS, STARTED, Event, Record, Sample
-from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, is_going, state_of
+from slipway.simulation.soak.record import ENDED, LIMIT, PROGRESS, STARTED, Event, Record, Sample, growth
+from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, owner_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the memory, and between two lines that say how far it is.
 _SAMPLE, _PROGRESS = 2.0, 5.0
-# At rest nothing is written for so long, and no rest is waited for longer than this.
-_SETTLED, _RESTLESS = 2.0, 900.0
+# At rest nothing is written for so long; where it has not come after so long without a write, or altogether, it does not come.
+_SETTLED, _STALLED, _RESTLESS = 2.0, 120.0, 900.0
 _MAKING = 6
 """So many clusters are made at once."""
 # The manager is killed after so many writes at most, for each cluster more, or after so many seconds where there are none.
@@ -67,41 +68,34 @@ class Switch:
 class Soak:
     def __init__(self, options: Options, record: Record, folder: Path) -> None:
         self.options, self.record = options, record
-        self.ground = Ground(folder, record, seed=options.seed)
+        self.ground = Ground(folder, record, seed=options.seed, deadline=timedelta(seconds=options.deadline))
+        self.hand: Hand
         self.operators: list[ClusterOperator] = []
         self.standby: list[str] = []
         """Hosts in no pool."""
         self.returning: list[str] = []
-        """Hosts that will stand by once they are nobody's and clean."""
+        """Hosts that will stand by once they are nobody's."""
         self.dead: set[str] = set()
         self.api = Switch()
         self.kills = 0
         self.rounds = 0
         self.cpu = 0.0
         self._held: set[str] = set()
-        self._over = asyncio.Event()
+        self._over, self._calm = asyncio.Event(), asyncio.Event()
         self._draws = draws(options.seed, options.clusters, options.only)
         self._killing = random.Random(f"{options.seed}/kills")
         self._being_killed = False
         self._mortal_until = 0.0
 
-    @property
-    def hand(self) -> Hand:
-        return self._hand
-
-    @property
-    def repaired(self) -> list[str]:
-        return self.returning
-
     async def run(self) -> None:
         options = self.options
         self.record.note(Event(event=STARTED, text=f"seed {options.seed}", numbers={"clusters": options.clusters, "hosts": options.hosts}))
         async with self.ground:
-            self._hand = Hand(self.ground, self.record)
+            self.hand = Hand(self.ground, self.record)
             beside = [asyncio.create_task(self._sample(), name="samples"), asyncio.create_task(self._progress(), name="progress")]
             try:
-                await self._hand.create(MACHINE_REGISTRATION, objects.registration())
-                await self._hand.create(CONFIG_MAP, objects.catalog(VERSIONS))
+                await self.hand.create(MACHINE_REGISTRATION, objects.registration())
+                await self.hand.create(CONFIG_MAP, objects.catalog(VERSIONS))
                 await self._make(await self.ground.register(options.hosts))
                 beside.append(asyncio.create_task(Repairer(self.ground, self.record, self.operators, self.dead).run(), name="repairer"))
                 await self._rest()
@@ -113,7 +107,7 @@ class Soak:
                 for task in beside:
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
-            self.cpu = self.ground.manager.use().cpu
+                self.cpu = self.ground.manager.use().cpu
         self.record.note(Event(event=ENDED, text="violated" if self.record.violations else "everything held"))
 
     # The parts of a run.
@@ -130,9 +124,7 @@ class Soak:
 
         async def make(operator: ClusterOperator) -> None:
             async with gate:
-                began = time.monotonic()
                 await operator.make()
-                self.record.operation(operator.cluster, "make", operator.shape.version, time.monotonic() - began)
 
         async with asyncio.TaskGroup() as group:
             for operator in self.operators:
@@ -143,20 +135,27 @@ class Soak:
         self._over.clear()
         length = min(self.options.round, max(self.options.seconds - self.record.now, 1.0))
         mortal = self._is_mortal()
+        self._calm.clear()
         async with asyncio.TaskGroup() as group:
-            for operator in self.operators:
-                group.create_task(operator.roll(self._over, self._exchange))
+            rolling = [group.create_task(operator.roll(self._over, self._exchange)) for operator in self.operators]
             group.create_task(self._let_fail(group))
             if mortal:
                 group.create_task(self._kill())
-            end = time.monotonic() + length
-            while time.monotonic() < end and not all(each.stalled for each in self.operators):
-                await asyncio.sleep(min(1.0, max(end - time.monotonic(), 0.01)))
-                for task in beside:
-                    if task.done():
-                        task.result()
+            await self._watch_over(rolling, beside, length)
+            # What is under way is brought to its end, and things go on going wrong meanwhile.
             self._over.set()
+            await self._watch_over(rolling, beside, length)
+            self._calm.set()
         await self._rest()
+
+    async def _watch_over(self, rolling: list[asyncio.Task[None]], beside: list[asyncio.Task[None]], seconds: float) -> None:
+        """For so long, or until nothing is rolled any more; what ended that must not end is raised."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not all(task.done() for task in rolling):
+            await asyncio.sleep(min(1.0, max(end - time.monotonic(), 0.01)))
+            for task in beside:
+                if task.done():
+                    task.result()
 
     def _is_mortal(self) -> bool:
         if self.options.only and MANAGER_KILLED not in self.options.only:
@@ -164,23 +163,26 @@ class Soak:
         return self.kills < self.options.kills if self.options.kills else self.record.now < self._mortal_until
 
     async def _let_fail(self, group: asyncio.TaskGroup) -> None:
-        while not self._over.is_set():
+        while not self._calm.is_set():
             draw = next(self._draws, None)
             if draw is None:
                 return
             await self.pause(draw.after)
-            if not self._over.is_set():
+            if not self._calm.is_set():
                 group.create_task(self._occur(draw), name=draw.kind)
 
     async def _occur(self, draw: Draw) -> None:
-        if not await FAULTS[draw.kind].occur(self, draw):
-            self.record.without_target(draw.kind)
+        try:
+            if not await FAULTS[draw.kind].occur(self, draw):
+                self.record.without_target(draw.kind)
+        except StalledError as stalled:
+            self.record.violation("goes-on", Broken((), f"{draw.kind} could not be mended: {stalled}"))
 
     async def _kill(self) -> None:
         """Again and again, each time after some write of anybody that the manager never hears of."""
         manager, fuse, chance = self.ground.manager, self.ground.fuse, self._killing
         most = _WRITES + _WRITES_MORE * self.options.clusters
-        while not self._over.is_set() and (not self.options.kills or self.kills < self.options.kills):
+        while not self._calm.is_set() and (not self.options.kills or self.kills < self.options.kills):
             after, seconds = chance.randint(1, most), chance.uniform(*_KILL_SECONDS)
             fuse.set(manager, after)
             self._being_killed = True
@@ -199,17 +201,19 @@ class Soak:
         began = time.monotonic()
         broken: list[tuple[str, Broken]] = []
         while time.monotonic() - began < _RESTLESS:
+            self.ground.check()
             self._take_back()
             broken = self._broken()
             if not broken and self.ground.watcher.quiet() > _SETTLED:
                 break
-            if broken and self.ground.watcher.quiet() > memory.STALLED:
+            if broken and self.ground.watcher.quiet() > _STALLED:
                 break
             await self.ground.watcher.changed(1.0)
         for check in rest.AT_REST:
             self.record.checks[check.name] += 1
         for name, each in broken:
             self.record.violation(name, each)
+        self.ground.watcher.edited_by_hand.clear()
         census = rest.census(self.ground.watcher.now)
         if self.record.rests:
             self.record.checks["no-growth"] += 1
@@ -227,10 +231,10 @@ class Soak:
         if self.kills < self.options.kills:
             text = f"the manager was killed {self.kills} times, and was to be killed {self.options.kills} times: give it more --minutes"
             self.record.violation("kills", Broken((), text))
-        grown = memory.growth(self.record.samples)
+        grown = growth(self.record.samples)
         if grown is not None:
             self.record.checks["memory"] += 1
-            if grown.share > memory.LIMIT:
+            if grown.share > LIMIT:
                 text = f"the manager grew by {grown.share:.1%}, from {grown.first >> 20} to {grown.last >> 20} MiB between two rests"
                 self.record.violation("memory", Broken((), text))
 
@@ -278,14 +282,14 @@ class Soak:
             self._held.discard(cluster)
 
     async def pause(self, seconds: float) -> None:
-        """For so long, or until the round is over."""
+        """For so long, or until everything is to be mended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._over.wait()
+                await self._calm.wait()
 
-    async def until_over(self, holds: Callable[[], bool]) -> bool:
-        """Whether something came to hold before the round was over."""
-        while not holds() and not self._over.is_set():
+    async def until_calm(self, holds: Callable[[], bool]) -> bool:
+        """Whether something came to hold before everything is to be mended."""
+        while not holds() and not self._calm.is_set():
             await self.pause(0.2)
         return holds()
 
@@ -323,7 +327,8 @@ class Soak:
         }
         for name in list(self.returning):
             inventory = now.get(MACHINE_INVENTORY, name)
-            if name not in pooled and inventory is not None and is_free(inventory) and not is_going(inventory):
+            # One in quarantine stands by as well: the next pool that has it lets it out, once it is clean.
+            if name not in pooled and inventory is not None and not owner_of(inventory):
                 self.returning.remove(name)
                 self.standby.append(name)
 

@@ -62,8 +62,10 @@ WATCHED = (
     MACHINE,
     SECRET,
 )
-# How long a write waits for those that another watch tells later, and how often is looked whether one has waited.
-_ORDER, _LOOK = 1.0, 0.1
+# How long a write waits for those that another watch tells later: so many seconds, and so many times what this machine is late at present.
+_ORDER, _LATE = 1.0, 5.0
+# How often is looked whether one has waited, and what of the lateness is left after each look.
+_LOOK, _FORGET = 0.1, 0.98
 # After an outage of the API server, watches find back at different moments.
 _DISTURBED = 5.0
 _SAYS = 5.0
@@ -85,7 +87,7 @@ class Watcher:
         """Writes while watches found back after an outage."""
         self._waiting: list[tuple[int, int, float, Kind, str, Manifest | None]] = []
         self._number = count()
-        self._latest = 0
+        self._latest, self._late = 0, 0.0
         self._disturbed = 0.0
         self._last: dict[str, float] = {}
         self._changed = asyncio.Event()
@@ -115,6 +117,10 @@ class Watcher:
     def touch(self, cluster: str) -> None:
         self._last[cluster] = time.monotonic()
 
+    def disturb(self) -> None:
+        """The API server is stopped or started: for a while watches tell nothing, and then not all at once."""
+        self._disturbed = time.monotonic() + _DISTURBED
+
     async def changed(self, seconds: float) -> None:
         """Until something is written, or for so long."""
         self._changed.clear()
@@ -138,9 +144,11 @@ class Watcher:
     async def _run(self) -> None:
         says = 0.0
         while True:
+            began = time.monotonic()
             await asyncio.sleep(_LOOK)
+            self._late = max(self._late * _FORGET, time.monotonic() - began - _LOOK)
             if any(informer.error for informer in self._cache.informers):
-                self._disturbed = time.monotonic() + _DISTURBED
+                self.disturb()
             self._judge_due()
             self._judge_truth()
             if time.monotonic() > says:
@@ -150,7 +158,7 @@ class Watcher:
                     self._record.violation("says-what-to-do", broken)
 
     def _judge_due(self) -> None:
-        due = time.monotonic() - _ORDER
+        due = time.monotonic() - _ORDER - _LATE * self._late
         while self._waiting and self._waiting[0][2] < due:
             version, _, _, kind, name, manifest = heapq.heappop(self._waiting)
             self.writes += 1
