@@ -16,6 +16,8 @@ _SIM, _HOST, _LONG_HOST, _LONG = (
 _TROUBLES, _LAB, _SMALL = "simulation/test_troubles.py", "e2e/test_lab_faults.py", "e2e/test_baremetal.py"
 LABS = frozenset((_LAB, _SMALL, "e2e/test_baremetal_upgrades.py", "e2e/test_vip.py", "e2e/test_image_switch.py"))
 """The files whose tests are on real hosts."""
+SIMULATED = frozenset((_SIM, _HOST, _LONG, _LONG_HOST, _TROUBLES, "e2e/test_demo.py"))
+SERVERS = frozenset(("e2e/test_machines.py", "e2e/test_bootstrap_outages.py"))
 _METAL = "fleet/baremetal"
 _KILLS = f"{_SIM}::test_a_control_plane_goes_from_minor_to_minor_through_faults_and_its_workers_follow_in_one_step"
 _EVERY_INSTRUCTION = f"{_LONG}::test_whatever_goes_in_any_instruction_of_both_plans_on_any_host_the_rollout_ends_right"
@@ -39,13 +41,8 @@ class Fault(NamedTuple):
     def places(self) -> str:
         """Where it is provoked, in a word or two."""
         files = {test.partition("::")[0] for test in self.tests}
-        found = [*(["lab"] if files & LABS else []), *(["simulation"] if any(_is_simulated(file) for file in files) else [])]
-        rest = {file for file in files if file not in LABS and not _is_simulated(file)}
-        return ", ".join([*found, *(["API server"] if rest else [])])
-
-
-def _is_simulated(file: str) -> bool:
-    return file.startswith("simulation/") or file in (_LONG, _LONG_HOST, "e2e/test_demo.py")
+        known = {"lab": LABS, "simulation": SIMULATED, "a real API server": SERVERS}
+        return ", ".join(place for place, those in known.items() if files & those) or "controllers"
 
 
 FAULTS = (
@@ -196,6 +193,19 @@ FAULTS = (
         (f"{_LONG_HOST}::test_hosts_whose_clock_is_a_day_off_are_replaced_as_others_are",),
     ),
     Fault(
+        "The manager's clock is wrong by a day",
+        "one that takes over in the middle of a plan is a day ahead, or behind",
+        "Deadlines are told a day too early, or too late.",
+        (),
+        "What a host does is judged by its plan, not by the time: nothing is written again, and nothing is given up. Tokens are checked by "
+        "the manager's clock and by the cluster's.",
+        "Set the clock.",
+        (
+            f"{_METAL}/machine/test_killed.py::test_a_manager_whose_clock_is_a_day_off_goes_on_where_the_last_one_was",
+            f"{_METAL}/machine/test_killed.py::test_a_host_that_has_not_begun_with_a_plan_of_tomorrow_is_cleaned_today",
+        ),
+    ),
+    Fault(
         "A host's disk is full",
         "nothing can be written any more, the agent's journal included",
         "HostCleaned: `CleanFailed`, or PlanApplied: `PlanFailed`, with *No space left on device*.",
@@ -226,7 +236,7 @@ FAULTS = (
         (
             f"{_LONG}::test_a_layer_that_ends_in_its_middle_is_pulled_again_by_itself",
             f"{_LONG_HOST}::test_a_registry_that_ends_in_the_middle_of_a_layer_stages_nothing_and_is_told_with_what_the_host_printed",
-            f"{_LAB}::test_a_layer_that_ends_in_its_middle_stages_nothing_and_is_pulled_again",
+            "agent/staging/test_fetch.py::test_a_layer_that_ends_in_the_middle_is_refused",
         ),
     ),
     Fault(
@@ -252,6 +262,7 @@ FAULTS = (
         (
             f"{_LONG_HOST}::test_an_image_whose_digest_the_registry_does_not_have_is_told_and_a_right_one_lets_it_go_on",
             f"{_LAB}::test_an_image_whose_digest_the_registry_does_not_have_is_told_and_the_right_one_lets_it_go_on",
+            "lab/osimage/test_elemental.py::test_a_digest_that_the_registry_answers_with_other_bytes_is_refused",
         ),
     ),
     Fault(
