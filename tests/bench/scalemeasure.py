@@ -49,11 +49,11 @@ class Meter:
 
     def memory(self, field: str = "VmRSS", group: str = MANAGER) -> float:
         """In MB; ``VmHWM`` is the most that it was."""
-        return sum(_memory(pid, field) for pid in self._groups[group])
+        return sum(memory(pid, field) for pid in self._groups[group])
 
     def each(self, group: str = MANAGER) -> list[tuple[float, float]]:
         """Of every process of a group: seconds of processor, and MB at most."""
-        return [(cpu_seconds(pid), _memory(pid, "VmHWM")) for pid in self._groups[group]]
+        return [(cpu_seconds(pid), memory(pid, "VmHWM")) for pid in self._groups[group]]
 
 
 def _less(counts: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
@@ -75,7 +75,8 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _memory(pid: int, field: str) -> float:
+def memory(pid: int, field: str) -> float:
+    """Of a process, in MB: a line of its status."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith(f"{field}:")).split()[1]) / 1024
 

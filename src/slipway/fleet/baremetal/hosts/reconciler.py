@@ -17,6 +17,7 @@ from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CORE_EVENT, MA
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.elemental import names as elemental
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.cluster.lookup import pools_of
 from slipway.fleet.baremetal.hosts import pool, record
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
 from slipway.fleet.baremetal.hosts.pool import OtherPool, member_names
@@ -105,8 +106,7 @@ async def of_pool(found: Object, cache: Cache) -> Iterable[Request]:
 
 
 async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
-    pools = await cache.list(MACHINE_INVENTORY_POOL, found.namespace)
-    return [each.request for each in pools if read(each, MachineInventoryPool).spec.cluster_name == found.name]
+    return [each.request for each in await pools_of(cache, found.namespace, found.name)]
 
 
 def _registry(cluster: Object | None) -> str:

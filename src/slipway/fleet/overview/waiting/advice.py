@@ -177,7 +177,7 @@ OF_CLUSTER_API: dict[tuple[str, str, str], tuple[Advice, ...]] = {
         ),
     ),
     (_KCP, core.SNAPSHOT_BEFORE_ROLLOUT_CONDITION, _ANY): (
-        Row(
+        Advice(
             "No machine is replaced before a snapshot of etcd is kept.",
             "Mend what the message names, or take the annotation slipway.io/snapshot-before-rollout away to roll without a snapshot.",
             _SOON,
