@@ -141,11 +141,26 @@ class Session:
         try:
             while not self._ending.is_set() and not self.renewed:
                 secret = self._mailbox.wait(wait)
-                wait = None if secret is None else self._step(secret)
+                wait = self._missing() if secret is None else self._step(secret)
         finally:
             self._watcher.end()
             self._secret.close()
             self._stager.stop()
+
+    def _missing(self) -> float:
+        """The Secret was deleted: ask for it now and then.  A watch goes on for an hour after its credentials are worth nothing."""
+        try:
+            found = self._secret.read()
+        except (UnauthorizedError, UntrustedError):
+            raise
+        except LOST as error:
+            self._say(f"whether the Secret is there again is not known: {error}")
+            return self._backed_off()
+        if found is None:
+            self._say("the Secret of this host is not there")
+            return self._backed_off()
+        self._mailbox.put(found, sure=True)
+        return 0.0
 
     def _step(self, secret: PlanSecret) -> float | None:
         """Do what comes next; how many seconds later to look again, where the Secret does not change before."""

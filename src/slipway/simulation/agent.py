@@ -69,6 +69,7 @@ class AgentMachine:
         return 0
 
     def keep(self, path: str, content: bytes) -> None:
+        self.host.machine.check_space(path)
         tree = self.host.machine.tree
         tree.make_dirs(path.rpartition("/")[0], 0o700)
         tree.write(path, content, 0o600, keep_mode=False)

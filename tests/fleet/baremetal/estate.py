@@ -139,7 +139,9 @@ class Estate:
             clock=lambda: self.now,
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
-        self.pools = MachineInventoryPoolReconciler(client, self.cache, self.options, events=self.events, clock=lambda: self.now)
+        self.pools = MachineInventoryPoolReconciler(
+            client, self.cache, self.options, workload=self.workload, events=self.events, clock=lambda: self.now
+        )
         self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
 
     async def deafen(self) -> None:

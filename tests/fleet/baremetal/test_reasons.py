@@ -5,6 +5,7 @@ The table is the reference of ``docs/baremetal.md``; a reason that is told and h
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -256,6 +257,20 @@ async def a_plan_is_written_and_waited_for(metal: Estate) -> None:
     await metal.applies("rack-1")
     await metal.reconcile("m")
     assert await metal.condition("m", "PlanApplied") == ("True", "PlanApplied", "")
+
+
+@brings_about(("PlanApplied", "PlanEdited"))
+async def a_plan_is_changed_by_hand(metal: Estate) -> None:
+    await a_host(metal)
+    await metal.machine("m")
+    await metal.reconcile("m")
+    ours = await metal.plan("rack-1")
+    await metal.patch(SECRET, "rack-1", {"data": {"plan": b64encode(b'{"files":[]}').decode()}})
+    await metal.reconcile("m")
+    assert await reason(metal, "PlanApplied") == "PlanEdited"
+    await metal.applies("rack-1")
+    await metal.reconcile("m")
+    assert (await metal.plan("rack-1"), await reason(metal, "PlanApplied")) == (ours, "PlanPending")
 
 
 @brings_about(("PlanApplied", "HostBusy"))

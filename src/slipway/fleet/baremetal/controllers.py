@@ -36,7 +36,7 @@ def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadC
             events=events,
             enqueue=lambda request: manager.enqueue(machine.NAME, request),
         ),
-        pools.MachineInventoryPoolReconciler(client, cache, options, events=events),
+        pools.MachineInventoryPoolReconciler(client, cache, options, workload=workload, events=events),
         alive.AliveReconciler(client, cache, workload),
         guarding.RolloutGuardReconciler(client, cache, options.catalog_namespace),
         staging.StagingReconciler(client, cache, options, enqueue=lambda request: manager.enqueue(staging.NAME, request)),

@@ -22,6 +22,7 @@ BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
 OLD_NODE_REMAINS = "OldNodeRemains"
 HOST_BUSY = "HostBusy"
 HOST_SILENT = "HostSilent"
+PLAN_EDITED = "PlanEdited"
 # Of NodeJoined.
 NODE_GONE = "NodeGone"
 # Of several.
@@ -245,6 +246,15 @@ REASONS = (
         HOST_BUSY,
         "The host works on another plan, which is left alone.",
         "Goes on when that one has ended.",
+    ),
+    Reason(
+        _BMM,
+        _PLAN,
+        "False",
+        PLAN_EDITED,
+        "Somebody put another plan into the host's Secret, in the place of ours.",
+        "The host ends that one; then ours is written again, unless the host is the Node by then.",
+        "Leave plan Secrets to the manager; pause the Cluster to work on a host by hand.",
     ),
     Reason(
         _BMM,

@@ -6,6 +6,7 @@ works on it from a thread of its own, everything else from the event loop; both 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import threading
 import time
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from slipway.simulation.host.faults import Chance, Faults, PowerLost
-from slipway.simulation.host.files import File, FileTree, Link
+from slipway.simulation.host.files import File, FileTree, Link, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,8 @@ class Machine:
         self.boots = 0
         self.boot_seconds: float | None = None
         """How long a boot takes, where that is known; else it is made up."""
+        self.heartbeat: float | None = None
+        """Real seconds between two signs of life of its kubelet, where they do not follow from the pace."""
         self.hostname = "localhost"
         self.active: set[str] = set()
         self.containers: dict[str, Container] = {}
@@ -173,7 +176,14 @@ class Machine:
         for old in kept[4:]:
             self.tree.remove(f"/.snapshots/{old}")
 
+    def check_space(self, path: str) -> None:
+        """Nothing is written to a disk that is full; what is in memory is."""
+        if self.faults.disk_full and not path.startswith(_VOLATILE):
+            raise failure(errno.ENOSPC, path)
+
     def free_bytes(self) -> int:
+        if self.faults.disk_full:
+            return 0
         copies = sum(len(self.tree.names(folder)) for folder in ("/.snapshots", _AHEAD) if self.tree.is_dir(folder))
         return self.hardware.disk - copies * self.installed.size
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME
 from slipway.api.cluster.kinds import (
@@ -21,15 +21,17 @@ from slipway.runtime.logs import fields
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import builtins
+    from collections.abc import Callable, Sequence
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.cache.informer import Store
+    from slipway.runtime.cache.store import Store
     from slipway.runtime.objects import Object
 
+T = TypeVar("T")
 _log = logging.getLogger("slipway.fleet.baremetal")
 
 KINDS = (
@@ -80,6 +82,10 @@ class Cached:
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         found = self._store(kind).get(name, namespace)
         return None if found is None else found.content()
+
+    def facts(self, kind: Kind, namespace: str, of: Callable[[Object], T]) -> builtins.list[T]:
+        """What ``of`` says of each of them: asked once for every state of an object, as there may be hundreds of clusters."""
+        return self._store(kind).facts(of, namespace)
 
     def _store(self, kind: Kind) -> Store:
         informer = self._cache.informer(kind)
@@ -143,25 +149,3 @@ class Followed(Cached):
             return
         if found is not None and change == self._changes[namespace]:
             self._catalogs[namespace] = found
-
-
-class Catalogs:
-    """The image catalogs of namespaces, for who may ask the API server: read anew when the metadata that the cache has says so."""
-
-    def __init__(self, client: AsyncClient, cache: Cache) -> None:
-        self._client = client
-        self._cache = cache
-        self._known: dict[str, tuple[str, dict[str, str]]] = {}
-
-    async def get(self, namespace: str) -> dict[str, str] | None:
-        """None where there is no catalog."""
-        seen = await self._cache.get(CONFIG_MAP, CATALOG_NAME, namespace)
-        if seen is None:
-            self._known.pop(namespace, None)
-            return None
-        version, entries = self._known.get(namespace, ("", {}))
-        if version != seen.metadata.resource_version:
-            found = await self._client.find(CONFIG_MAP, CATALOG_NAME, namespace)
-            entries = dict((found or {}).get("data") or {})
-            self._known[namespace] = seen.metadata.resource_version, entries
-        return entries

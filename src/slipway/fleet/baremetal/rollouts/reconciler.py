@@ -7,7 +7,7 @@ The same objections are warnings to who writes an object, and rows of ``fleet pr
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
@@ -21,9 +21,11 @@ from slipway.api.cluster.kinds import (
     MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY_POOL,
 )
+from slipway.fleet.baremetal.cluster import lookup
 from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
+from slipway.fleet.baremetal.plans.catalogs import Catalogs
 from slipway.fleet.baremetal.rollouts import guards
-from slipway.fleet.baremetal.rollouts.known import Cached, Catalogs, NotKnownYetError
+from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
 from slipway.fleet.contract.facts import cluster_from, read
 from slipway.fleet.contract.references import changed
@@ -36,14 +38,13 @@ from slipway.runtime.rbac import READ, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from slipway.api.machinery.objects import Manifest
     from slipway.fleet.baremetal.rollouts.guards import Rollout
-    from slipway.fleet.baremetal.rollouts.known import Known
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.objects import Object
 
+T = TypeVar("T")
 NAME = "baremetalcluster-guards"
 # Control planes may be of a kind that is not served here, so nobody waits for theirs; what they change is seen at the next look.
 LOOK = 60.0
@@ -91,6 +92,22 @@ WATCHES = (
 )
 
 
+def _rollout(found: Object) -> guards.Rollout | None:
+    return guards.rollout(found.content())
+
+
+def _size(found: Object) -> dict[str, guards.Pool]:
+    return guards.pool_sizes([found.content()])
+
+
+def _pool(found: Object) -> dict[str, str]:
+    return guards.template_pools([found.content()])
+
+
+def _together(parts: Iterable[dict[str, T]]) -> dict[str, T]:
+    return {name: value for part in parts for name, value in part.items()}
+
+
 def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, str, str]:
     """What is said of a cluster: status, reason and message."""
     own = [each for each in around.rollouts or () if each.cluster == cluster]
@@ -101,14 +118,10 @@ def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, 
     return TRUE, names.NO_OBJECTION_REASON, ""
 
 
-def rollouts(known: Known, namespace: str) -> list[Rollout]:
+def rollouts(known: Cached, namespace: str) -> list[Rollout]:
     """The control planes and MachineDeployments of a namespace whose machines are ours."""
-    rolling: list[Manifest] = [
-        {"kind": kind.kind, "apiVersion": kind.api_version, **each}
-        for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT)
-        for each in known.list(kind, namespace)
-    ]
-    return [found for each in rolling if (found := guards.rollout(each)) is not None]
+    found = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in known.facts(kind, namespace, _rollout)]
+    return [each for each in found if each is not None]
 
 
 class RolloutGuardReconciler:
@@ -127,6 +140,7 @@ class RolloutGuardReconciler:
         self._client = client
         self._cache = cache
         self._known = Cached(cache)
+        lookup.add_index(cache)
         self._catalog_namespace = catalog_namespace
         self._clock = clock
         self._catalogs = Catalogs(client, cache)
@@ -157,9 +171,9 @@ class RolloutGuardReconciler:
     async def _around(self, namespace: str) -> guards.Surroundings:
         place = self._catalog_namespace or namespace
         return guards.Surroundings(
-            catalog=await self._catalogs.get(place) or {},
+            catalog=await self._catalogs.entries(place) or {},
             catalog_place=f"{place}/{names.CATALOG_NAME}",
-            pools=guards.pool_sizes(self._known.list(MACHINE_INVENTORY_POOL, namespace)),
-            templates=guards.template_pools(self._known.list(BAREMETAL_MACHINE_TEMPLATE, namespace)),
+            pools=_together(self._known.facts(MACHINE_INVENTORY_POOL, namespace, _size)),
+            templates=_together(self._known.facts(BAREMETAL_MACHINE_TEMPLATE, namespace, _pool)),
             rollouts=rollouts(self._known, namespace),
         )

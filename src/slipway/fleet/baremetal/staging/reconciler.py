@@ -33,8 +33,9 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.hosts.host import annotations_patch, host_from
 from slipway.fleet.baremetal.hosts.pool import member_names
 from slipway.fleet.baremetal.plans import catalog, planfacts
+from slipway.fleet.baremetal.plans.catalogs import Catalogs
 from slipway.fleet.baremetal.rollouts import guards
-from slipway.fleet.baremetal.rollouts.known import Cached, Catalogs, NotKnownYetError
+from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
 from slipway.fleet.baremetal.rollouts.reconciler import rollouts
 from slipway.fleet.baremetal.staging import decision
 from slipway.fleet.baremetal.staging.decision import Member, Rolled
@@ -242,7 +243,7 @@ class StagingReconciler:
         if spec.image_staging != names.AHEAD or cluster is None:
             return {}, []
         place = self._options.catalog_namespace or request.namespace
-        entries = await self._catalogs.get(place)
+        entries = await self._catalogs.entries(place)
         rolled = self._rolled(request, spec.cluster_name)
         next_ = decision.next_version(rolled, entries or (), catalog.key(spec.next_version) if spec.next_version else "")
         versions = decision.wanted_versions(members, rolled, next_)
