@@ -79,6 +79,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """MB of the manager at most."""
     each: list[tuple[float, float]]
     """Seconds and MB of every manager."""
+    reconciles: dict[str, float]
+    """How often each controller looked at an object during the rollout."""
     asked: dict[str, float]
     """What the API server was asked for during the rollout, by managers, hosts and all others: how often."""
     load: float
@@ -108,6 +110,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     minutes: float
     cpu: dict[str, float]
     requests: float
+    reconciles: dict[str, float]
 
     @property
     def of_a_core(self) -> float:
@@ -350,6 +353,7 @@ class Course:
             start_memory=start_memory,
             memory=meter.memory("VmHWM"),
             each=meter.each(),
+            reconciles=taken.reconciles if taken is not None else {},
             asked={},
             load=self._load,
         )
@@ -420,7 +424,7 @@ class Course:
             _say(f"at rest for {left:.0f} more seconds")
             await asyncio.sleep(min(left, 30))
         taken = meter.taken(time.monotonic()).since(before)
-        return Rest(hosts=self._options.hosts, minutes=taken.at / 60, cpu=taken.cpu, requests=taken.requests)
+        return Rest(hosts=self._options.hosts, minutes=taken.at / 60, cpu=taken.cpu, requests=taken.requests, reconciles=taken.reconciles)
 
     async def _quiet(self, meter: Meter) -> None:
         """Until the managers have nothing to do, or a minute has gone."""

@@ -12,6 +12,7 @@ import msgspec
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _REQUESTS = re.compile(r"^rest_client_requests_total\{.*\} (\S+)$", re.MULTILINE)
+_RECONCILES = re.compile(r'^controller_runtime_reconcile_total\{controller="([\w-]+)",.*\} (\S+)$', re.MULTILINE)
 _ASKED = re.compile(r'^apiserver_request_total\{.*resource="(\w*)".*subresource="(\w*)",verb="(\w+)".*\} (\S+)$', re.MULTILINE)
 MANAGER = "manager"
 
@@ -22,10 +23,13 @@ class Taken(msgspec.Struct, frozen=True):
     at: float
     cpu: dict[str, float]
     requests: float
+    reconciles: dict[str, float]
+    """By controller."""
 
     def since(self, before: Taken) -> Taken:
-        cpu = {group: seconds - before.cpu.get(group, 0.0) for group, seconds in self.cpu.items()}
-        return Taken(self.at - before.at, cpu, self.requests - before.requests)
+        return Taken(
+            self.at - before.at, _less(self.cpu, before.cpu), self.requests - before.requests, _less(self.reconciles, before.reconciles)
+        )
 
 
 class Meter:
@@ -36,8 +40,12 @@ class Meter:
 
     def taken(self, now: float) -> Taken:
         cpu = {group: sum(map(cpu_seconds, pids)) for group, pids in self._groups.items()}
-        requests = sum(float(count) for url in self._metrics for count in _REQUESTS.findall(_page(url)))
-        return Taken(now, cpu, requests)
+        requests, reconciles = 0.0, dict[str, float]()
+        for page in map(_page, self._metrics):
+            requests += sum(map(float, _REQUESTS.findall(page)))
+            for controller, count in _RECONCILES.findall(page):
+                reconciles[controller] = reconciles.get(controller, 0.0) + float(count)
+        return Taken(now, cpu, requests, reconciles)
 
     def memory(self, field: str = "VmRSS", group: str = MANAGER) -> float:
         """In MB; ``VmHWM`` is the most that it was."""
@@ -46,6 +54,10 @@ class Meter:
     def each(self, group: str = MANAGER) -> list[tuple[float, float]]:
         """Of every process of a group: seconds of processor, and MB at most."""
         return [(cpu_seconds(pid), _memory(pid, "VmHWM")) for pid in self._groups[group]]
+
+
+def _less(counts: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    return {name: count - before.get(name, 0.0) for name, count in counts.items()}
 
 
 def asked(page: str) -> dict[str, float]:

@@ -123,8 +123,8 @@ async def test_a_manager_that_is_upgraded_in_the_middle_of_a_rollout_goes_on_wit
 async def test_of_two_managers_one_leads_and_one_that_was_frozen_while_the_other_took_over_does_nothing_twice() -> None:
     estate = TwinEstate()
     async with cluster(PATIENCE, estate) as (_, bare):
-        frozen, leading = estate.process, estate.holder()
-        await estate.start()
+        frozen, leading = estate.first, estate.holder()
+        await estate.start_other()
         async with replacing(bare, 5):
             await roll_control_plane(bare, SECOND)
             await replaced(bare, SECOND)
@@ -144,7 +144,8 @@ async def replaced(bare: Bare, version: str, number: int = 1) -> None:
 
     async def there() -> bool:
         found = [each for each in await bare.machines() if "cluster.x-k8s.io/control-plane" in each["metadata"]["labels"]]
-        return sum(each["spec"]["version"] == version and condition(each, "Ready").get("status") == "True" for each in found) >= number
+        well = [each for each in found if each["spec"]["version"] == version and condition(each, "Ready").get("status") == "True"]
+        return len(well) >= number
 
     await bare.estate.until(there, f"{number} control planes are at {version}", PATIENCE)
 
@@ -158,7 +159,7 @@ async def test_a_control_plane_whose_host_dies_in_the_middle_of_a_rollout_is_rep
         await health_check(bare, PLANE, {"cluster.x-k8s.io/control-plane": ""})
         await roll_control_plane(bare, SECOND)
         await replaced(bare, SECOND)
-        old = next(each for each in await bare.machines() if await is_old_plane(each))
+        old = next(each for each in await bare.machines() if is_old_plane(each))
         name = old["spec"]["providerID"].removeprefix("baremetal:///")
         host = bare.host(name)
         host.machine.faults.dead = True
@@ -173,7 +174,7 @@ async def test_a_control_plane_whose_host_dies_in_the_middle_of_a_rollout_is_rep
         await comes_back_clean(bare, host)
 
 
-async def is_old_plane(machine: dict[str, Any]) -> bool:
+def is_old_plane(machine: dict[str, Any]) -> bool:
     metadata = machine["metadata"]
     plane = "cluster.x-k8s.io/control-plane" in metadata["labels"]
     return plane and machine["spec"]["version"] == FIRST and "deletionTimestamp" not in metadata

@@ -21,25 +21,19 @@ _WORKLOAD = ("nodes", "configmaps")
 
 
 class KillableEstate(Estate):
-    """An estate whose manager is a process."""
-
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.fuse = Fuse()
         self.kills = 0
-        self._manager_process = ManagerProcess()
+        self._process = ManagerProcess()
         self._followed = False
 
     async def start(self) -> None:
-        self._follow_writes()
-        await self._manager_process.start(self.server.connection(), self._settings())
+        self._count()
+        await self._process.start(self.server.connection(), self._settings())
 
-    @property
-    def process(self) -> int:
-        """The manager that was started last."""
-        return self._manager_process.pid
-
-    def _follow_writes(self) -> None:
+    def _count(self) -> None:
+        """Let every write of the management cluster be counted."""
         if not self._followed:
             self._followed = True
             catalog = self.server.core.catalog
@@ -52,31 +46,45 @@ class KillableEstate(Estate):
 
     async def kill_and_restart(self, after: int, seconds: float) -> None:
         """Let the manager die after so many writes, or after so long where there are none; another one takes over."""
-        self.fuse.set(self._manager_process, after)
+        self.fuse.set(self._process, after)
         await self.fuse.burn(seconds)
         self.kills += 1
-        await self._manager_process.gone()
+        await self._process.gone()
         await self.start()
 
     async def stop(self) -> None:
-        await self._manager_process.close()
+        await self._process.close()
 
 
 class TwinEstate(KillableEstate):
-    """An estate with several managers, one of which leads."""
+    """An estate with two managers, one of which leads."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._other = ManagerProcess()
 
     def _settings(self) -> Settings:
-        # Each serves registrations, and one address can be had once; hosts know the first.
-        known = super()._settings()
-        where = f"{self.address}:{free_port() if self.process else self.port}"
-        return msgspec.structs.replace(
-            known, leader_elect=True, inventory=msgspec.structs.replace(known.inventory, bind_address=where, url=known.inventory.url)
-        )
+        return msgspec.structs.replace(super()._settings(), leader_elect=True)
+
+    @property
+    def first(self) -> int:
+        """The process of the one that was there first."""
+        return self._process.pid
+
+    async def start_other(self) -> None:
+        """The one that waits.  It serves registrations, too, and one address can be had once: hosts know the first."""
+        known = self._settings()
+        inventory = msgspec.structs.replace(known.inventory, bind_address=f"{self.address}:{free_port()}")
+        await self._other.start(self.server.connection(), msgspec.structs.replace(known, inventory=inventory))
 
     def holder(self) -> str:
         """Who leads, as the Lease says."""
         held = [lease["spec"].get("holderIdentity") or "" for lease in LocalClient(self.server.core).list(LEASE, "home")]
         return next(iter(held), "")
+
+    async def stop(self) -> None:
+        await self._other.close()
+        await super().stop()
 
 
 class SucceededEstate(KillableEstate):
@@ -91,9 +99,9 @@ class SucceededEstate(KillableEstate):
         if self._upgraded:
             await super().start()
             return
-        self._follow_writes()
+        self._count()
         where = {"address": self.address, "port": self.port, "pace": PACE}
-        self._manager_process.pid = (await predecessor.start(self._code, self.server.connection(), **where)).pid
+        self._process.pid = (await predecessor.start(self._code, self.server.connection(), **where)).pid
 
     async def upgrade(self, after: int, seconds: float) -> None:
         """Let the manager of today take over, after so many writes, or so long where there are none."""
@@ -102,5 +110,5 @@ class SucceededEstate(KillableEstate):
 
     async def stop(self) -> None:
         if not self._upgraded:
-            self._manager_process.kill()
+            self._process.kill()
         await super().stop()

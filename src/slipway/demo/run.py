@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from slipway.api.machinery.errors import OperatorError
 from slipway.demo import events, faults
 from slipway.demo.events import Event
+from slipway.demo.options import CLUSTER
 from slipway.demo.record import Record
 from slipway.demo.report import page
 from slipway.demo.story import Story
@@ -57,7 +59,8 @@ async def demonstrate(options: Options, record: Record, report: Path, dashboard:
                 if dashboard is not None:
                     record.tell(Event(events.DASHBOARD, text=story.plane.dashboard_url()))
                 if options.keep:
-                    record.tell(Event(events.KEPT, command=f"export KUBECONFIG={story.kubeconfig}"))
+                    access = f"export KUBECONFIG={story.kubeconfig}"
+                    record.tell(Event(events.KEPT, text="\n".join([access, *_ways(options)]), command=access))
                 try:
                     ok = await story.run()
                 except OSError:
@@ -74,6 +77,15 @@ async def demonstrate(options: Options, record: Record, report: Path, dashboard:
         finally:
             ticking.cancel()
     return ok
+
+
+def _ways(options: Options) -> list[str]:
+    """What somebody can do with a demonstration that stays up."""
+    called = sys.argv[0] if Path(sys.argv[0]).name == "slipway" else f"{sys.executable} -m slipway"
+    program = "slipway" if shutil.which("slipway") else called
+    looks = ["kubectl get machines,baremetalmachines", f"{program} fleet status", f"{program} fleet timeline"]
+    trying = [f"{program} fleet {command} {CLUSTER} --to {options.to}" for command in ("rehearse", "upgrade")]
+    return looks if options.upgrade else [*looks, *trying]
 
 
 async def _tick(record: Record) -> None:
@@ -108,4 +120,4 @@ def _view(options: Options, form: str) -> View:
         return LiveView(options)
     from slipway.demo.views.plain import PlainLines
 
-    return PlainLines(sys.stdout, keep=options.keep)
+    return PlainLines(sys.stdout)

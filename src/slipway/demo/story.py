@@ -108,7 +108,7 @@ class Story:
         self._stack.push_async_callback(self.plane.stop)
         async with self._step("management", "an API server and a manager with all controllers start"):
             await self.plane.start()
-        self.kubeconfig.write_text(self.plane.server.kubeconfig())
+        self.kubeconfig.write_text(self.plane.server.kubeconfig(namespace=NAMESPACE))
         self.kubeconfig.chmod(0o600)
         watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection()))
         self.scene = Scene(watching, self._observe)

@@ -77,7 +77,7 @@ def build(connection: Connection, settings: Settings) -> Manager:
         partition(settings),
     )
     inventory = settings.inventory.at(home)
-    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal, settings.machines)
+    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal, settings.machines, settings.snapshots.at(home))
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
         manager.add(reconciler, concurrency=settings.concurrency, lease=_placed(lease, settings))
     metrics = fleet_metrics(manager, settings)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.fleet.machines.options import MachinesOptions
+    from slipway.fleet.snapshots.options import SnapshotOptions
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
@@ -34,6 +35,7 @@ class FleetOptions(NamedTuple):
     inventory: InventoryOptions
     baremetal: BaremetalOptions
     machines: MachinesOptions
+    snapshots: SnapshotOptions
 
 
 class View(NamedTuple):
@@ -117,7 +119,7 @@ def _declare_control_plane(view: View) -> Declared:
 def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
     from slipway.fleet.controlplane import reconciler
 
-    return reconciler.controllers(manager, workload)
+    return reconciler.controllers(manager, workload, options.snapshots)
 
 
 def _declare_inventory(view: View) -> Declared:

@@ -9,6 +9,7 @@ import msgspec
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.machines.options import MachinesOptions
+from slipway.fleet.snapshots.options import SnapshotOptions
 from slipway.runtime.leader import LeaseTimes
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     inventory: InventoryOptions = InventoryOptions()
     baremetal: BaremetalOptions = BaremetalOptions()
     machines: MachinesOptions = MachinesOptions()
+    snapshots: SnapshotOptions = SnapshotOptions()
     lease: LeaseTimes = LeaseTimes()
     """How long Leases last."""
     pace: float = 1.0

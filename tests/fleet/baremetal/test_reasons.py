@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from fleet.baremetal.estate import CATALOG, KINDS, NS, REGISTRY, TOKEN, USER_DATA, VERSION, VIP, Estate
 from fleet.baremetal.rollouts.rolling import workers
+from fleet.baremetal.staging import staging
 from fleet.world import lean_crd, preserving_crd
 
 from slipway.api.cluster.kinds import (
@@ -578,6 +579,31 @@ async def a_rollout_is_guarded(metal: Estate) -> None:
     await metal.patch(CONFIG_MAP, CATALOG_NAME, {"data": {VERSION: None, "1.34.5": CATALOG[VERSION]}})
     await metal.settle((CONFIG_MAP,))
     assert await why() == "RolloutObjection", "the catalog is read again"
+
+
+@brings_about(
+    ("ImagesStaged", "NothingToStage"),
+    ("ImagesStaged", "ImageUnknown"),
+    ("ImagesStaged", "Staging"),
+    ("ImagesStaged", "StagingFailed"),
+    ("ImagesStaged", "AllStaged"),
+)
+async def images_are_staged_ahead(metal: Estate) -> None:
+    staged = await staging.prepared(metal)
+
+    async def why() -> str:
+        await staged.look()
+        return (await metal.condition("pool", "ImagesStaged", MACHINE_INVENTORY_POOL))[1]
+
+    assert await why() == "NothingToStage"
+    await metal.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"template": {"spec": {"version": staging.NEXT}}}})
+    assert await why() == "ImageUnknown"
+    await metal.patch(CONFIG_MAP, CATALOG_NAME, {"data": {staging.NEXT: "elsewhere.example.com/os:2"}})
+    assert await why() == "Staging"
+    await staged.tells("rack-1", "Failed", "no room")
+    assert await why() == "StagingFailed"
+    await staged.tells("rack-1", "Staged")
+    assert await why() == "AllStaged"
 
 
 @pytest.mark.asyncio

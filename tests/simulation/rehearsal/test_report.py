@@ -11,7 +11,7 @@ from slipway.simulation.rehearsal.course import Leg
 from slipway.simulation.rehearsal.findings import EVICTION, PREREQUISITE, Finding
 from slipway.simulation.rehearsal.measured import Durations, Took
 from slipway.simulation.rehearsal.page import page
-from slipway.simulation.rehearsal.report import Group, Report, as_json, as_text, spoken
+from slipway.simulation.rehearsal.report import Group, Report, as_json, as_text, clock, spoken
 
 
 def report(*found: Finding) -> Report:
@@ -51,8 +51,8 @@ def test_the_text_says_how_it_would_end_in_which_order_and_how_sure_the_times_ar
     # 60 + 60 to leave, 120 + 240 to come.
     assert first == "cpaas-system/prod from v1.34.10 to v1.35.4: would end well, in about 8 min."
     rows = [line.split() for line in text.splitlines()]
-    assert ["0", "s", "2", "min", "host-1", "leaves", "workers", "old"] in rows
-    assert ["2", "min", "8", "min", "host-1", "comes,", "v1.35.4", "workers", "new"] in rows
+    assert ["0:00", "2:00", "host-1", "leaves", "workers", "old"] in rows
+    assert ["2:00", "8:00", "host-1", "comes,", "v1.35.4", "workers", "new"] in rows
     assert ["workers", "2", "1"] in rows
     assert "2 were measured on the very host, 1 on other hosts of the cluster, 1 are assumed" in text
 
@@ -99,3 +99,8 @@ def test_the_page_draws_every_host_and_takes_nothing_for_markup() -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (99, "99 s"), (100, "2 min"), (3600, "60 min"), (11_100, "3 h 5 min")])
 def test_times_are_said_as_people_say_them(seconds: float, words: str) -> None:
     assert spoken(seconds) == words
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (83.6, "1:24"), (3723, "1:02:03")])
+def test_moments_are_those_of_a_stopwatch(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown

@@ -112,8 +112,14 @@ def _put(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
     member.name = name.lstrip("/")
     if member.islnk():
         member.linkname = posixpath.normpath(f"/{member.linkname}").lstrip("/")
-    # Of a file with several names, the first one says whose it is.
-    archive.extract(member, "/", set_attrs=not member.islnk(), numeric_owner=True)
+    try:
+        # Of a file with several names, the first one says whose it is.
+        archive.extract(member, "/", set_attrs=not member.islnk(), numeric_owner=True)
+    except PermissionError:
+        # A host in a container may not make devices, and the kernel of the next boot makes its own.
+        if not member.isdev():
+            raise
+        return
     for key, value in member.pax_headers.items():
         if key.startswith(_XATTR) and not member.issym():
             os.setxattr(name, key.removeprefix(_XATTR), value.encode("utf-8", "surrogateescape"))

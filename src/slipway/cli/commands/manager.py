@@ -108,8 +108,11 @@ def _declarations(call: Invocation) -> Declarations:
 
 def _installation(call: Invocation, declared: Declarations) -> Installation:
     from slipway import __version__
+    from slipway.cli.commands import managerflags
+    from slipway.fleet import registry
     from slipway.fleet.manifests import Installation
 
+    shards = managerflags.shards(call)
     return Installation(
         rules=declared.rules,
         crds=declared.crds,
@@ -124,6 +127,8 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         webhook_url=call.text("webhook-url"),
         registration_flags=_registration_flags(call),
         dashboard=call.switch("dashboard"),
+        shards=shards,
+        division=registry.division_leases(declared.names, call.text("namespace"), shards),
     )
 
 

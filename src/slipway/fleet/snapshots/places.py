@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from slipway.fleet.snapshots.store import Store
     from slipway.kube.aio import AsyncClient
 
-DEFAULT_KEEP = 5
 MOST_KEPT = 1000
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _REQUIRED = ("endpoint", "accessKeyID", "secretAccessKey")

@@ -58,6 +58,11 @@ class S3:
     def shown(self) -> str:
         return f"s3://{'/'.join(filter(None, (self._bucket.bucket, self._bucket.prefix)))} at {self._bucket.endpoint}"
 
+    @property
+    def authority(self) -> bytes:
+        """The certificate authority of the store, where it is not a public one."""
+        return self._bucket.ca
+
     def spool(self, namespace: str, cluster: str) -> Path:
         return Path(tempfile.gettempdir())
 

@@ -24,7 +24,7 @@ from slipway.kube.errors import ApiError, GoneError, NotFoundError, SilentError,
 from slipway.runtime.cache.store import Store
 from slipway.runtime.clock import Backoff, Clock, sleep
 from slipway.runtime.logs import fields
-from slipway.runtime.objects import Object, Outline
+from slipway.runtime.objects import Object, Outline, without_managed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -290,7 +290,7 @@ class Informer:
     def _decoded(self, raw: msgspec.Raw) -> Object:
         """An object with memory of its own: what the client gives shares that of the whole answer."""
         try:
-            return Object(self.scope.kind, bytes(raw))
+            return Object(self.scope.kind, without_managed_fields(raw))
         except msgspec.MsgspecError as error:
             raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
 

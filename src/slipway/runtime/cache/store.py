@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from slipway.runtime.logs import fields
 
@@ -26,7 +26,6 @@ class Store:
         self._namespaces: dict[str, dict[str, Object]] = {}
         self._count = 0
         self._indices: dict[str, _Index] = {}
-        self._facts: dict[Callable[[Object], Any], dict[tuple[str, str], Any]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -60,7 +59,6 @@ class Store:
         objects[metadata.name] = new
         if old is None:
             self._count += 1
-        self._forget(new)
         for index in self._indices.values():
             if old is not None:
                 index.remove(old)
@@ -76,29 +74,13 @@ class Store:
         if not objects:
             del self._namespaces[last.metadata.namespace]
         self._count -= 1
-        self._forget(old)
         for index in self._indices.values():
             index.remove(old)
         return old
 
     def facts(self, of: Callable[[Object], T], namespace: str = "") -> builtins.list[T]:
-        """What a function says of every object, which it is asked once for each state of one.
-
-        For kinds whose objects are looked at all together again and again: reading them takes longer than deciding on them.
-        """
-        known = self._facts.setdefault(of, {})
-        found = []
-        for each in self.list(namespace):
-            place = each.metadata.namespace, each.metadata.name
-            if place not in known:
-                known[place] = of(each)
-            found.append(known[place])
-        return found
-
-    def _forget(self, changed: Object) -> None:
-        place = changed.metadata.namespace, changed.metadata.name
-        for known in self._facts.values():
-            known.pop(place, None)
+        """What a function says of every object, which it is asked once for each state of one."""
+        return [each.known(of) for each in self.list(namespace)]
 
     def missing(self, seen: Collection[tuple[str, str]]) -> list[Object]:
         """What is here and not among ``seen``."""

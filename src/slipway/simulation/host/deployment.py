@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 # elemental-toolkit's codes (facts from its sources): the source cannot be deployed; a snapshot cannot be made.
 _NOT_DEPLOYABLE, _NO_SNAPSHOT = 18, 84
+_DIR = "dir:"
 # Between two looks whether there is power, while a layer does not get on.
 _LOOK = 0.05
-_DIR = "dir:"
 # Seconds, of an image of some gigabytes: through the network, and from the host's own disk.
 _PULL, _COPY = 30.0, 8.0
 
@@ -49,12 +49,8 @@ def _upgrade(machine: Machine, process: Process, given: dict[str, str]) -> int:
     if machine.faults.cannot_upgrade:
         return process.fail("the upgrade fails, as the simulation was told", machine.faults.cannot_upgrade)
     image = _unpacked(machine, reference.removeprefix(_DIR)) if is_copy else machine.registry.pull(reference)
-    if image is not None and not is_copy:
-        while not machine.registry.flows.wait(_LOOK):
-            machine.check_power(machine.boots)
-        if machine.registry.broken:
-            machine.registry.broken -= 1
-            return process.fail(f"ERRO failed to pull {reference}: unexpected EOF in a layer", _NOT_DEPLOYABLE)
+    if image is not None and not is_copy and not _flows(machine):
+        return process.fail(f"ERRO failed to deploy {reference}: unexpected EOF in a layer", _NOT_DEPLOYABLE)
     if image is None or machine.chance.happens(machine.faults.upgrade_failures):
         why = "there is no root file system" if is_copy else _why(machine)
         return process.fail(f"ERRO failed to deploy {reference}: {why}", _NOT_DEPLOYABLE)
@@ -66,6 +62,15 @@ def _upgrade(machine: Machine, process: Process, given: dict[str, str]) -> int:
         machine.reboot_wanted.set()
         machine.changed()
     return 0
+
+
+def _flows(machine: Machine) -> bool:
+    """Whether a layer comes to its end, once it gets on."""
+    while not machine.registry.flows.wait(_LOOK):
+        machine.check_power(machine.boots)
+    broken = machine.registry.broken > 0
+    machine.registry.broken -= broken
+    return not broken
 
 
 def _unpacked(machine: Machine, root: str) -> OsImage | None:
@@ -90,6 +95,8 @@ def _slipway(machine: Machine, process: Process) -> int:
     image = machine.registry.pull(reference)
     if image is None:
         return process.fail(f"{reference}: {_why(machine)}")
+    if not _flows(machine):
+        return process.fail(f"{reference}: unexpected EOF in a layer")
     digest = image.digest
     if digest == given.get("unless"):
         process.say(f'{{"digest":"{digest}","same":true}}')

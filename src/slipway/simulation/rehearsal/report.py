@@ -89,8 +89,8 @@ def _time(report: Report) -> str:
 def _order(report: Report) -> str:
     rows = [
         (
-            spoken(move.begin),
-            spoken(move.end) if move.end is not None else "never",
+            clock(move.begin),
+            clock(move.end) if move.end is not None else "never",
             move.host or "-",
             "leaves" if move.way == "leaves" else f"comes, {move.version}",
             move.group,
@@ -144,6 +144,12 @@ def _findings(found: Iterable[Finding]) -> str:
         if each.to_do:
             lines.append(f"{'':<8} → {each.to_do}")
     return "\n".join(lines) + "\n"
+
+
+def clock(seconds: float) -> str:
+    """On a stopwatch: 1:24, 1:02:03."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}" if whole >= 3600 else f"{whole // 60}:{whole % 60:02}"
 
 
 def spoken(seconds: float) -> str:

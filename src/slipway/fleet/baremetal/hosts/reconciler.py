@@ -341,6 +341,10 @@ class MachineInventoryPoolReconciler:
 
 def _other(found: Object) -> OtherPool:
     """By what its spec names: what others select follows from that."""
+    return found.known(_pool_from)
+
+
+def _pool_from(found: Object) -> OtherPool:
     spec = read(found, MachineInventoryPool).spec
     members = frozenset(member_names(spec.machine_inventories))
     return OtherPool(found.name, members, (found.metadata.creation_timestamp or "", found.name), spec.selector)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_NETWORK_DEVICE
-from slipway.api.cluster.kinds import CONFIG_MAP, MACHINE, SECRET
+from slipway.api.cluster.kinds import MACHINE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.baremetal.hosts import claim
@@ -17,6 +17,7 @@ from slipway.fleet.baremetal.machine.decision import BOOTS, made_by_plan
 from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
 from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
 from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
+from slipway.fleet.baremetal.plans.catalogs import Catalogs
 from slipway.fleet.baremetal.plans.networkconfig import network_config
 from slipway.fleet.baremetal.plans.plan import Reprovision, reprovision
 from slipway.fleet.baremetal.reasons import BOOTSTRAP_TOKEN_EXPIRED, OLD_NODE_REMAINS, WORKLOAD_UNREACHABLE
@@ -68,6 +69,7 @@ class Provisioning:
         self._options = options
         self._workload = workload
         self._nodes = nodes
+        self._catalogs = Catalogs(client, cache)
 
     async def wait_for_bootstrap(self, run: Run) -> None:
         run.phase = names.ALLOCATED_PHASE
@@ -131,8 +133,7 @@ class Provisioning:
         assert run.owner is not None
         condition = names.IMAGE_RESOLVED_CONDITION
         where = self._options.catalog_namespace or run.namespace
-        found = await self._client.find(CONFIG_MAP, names.CATALOG_NAME, where)
-        data = None if found is None else found.get("data") or {}
+        data = await self._catalogs.entries(where)
         registry = run.registry or await self._platform_registry(where)
         cluster = f"{run.namespace}/{run.cluster.name}"
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import MACHINE, MACHINE_INVENTORY
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY
 from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.hosts.host import NOT_CLEAN, QUARANTINE_ANNOTATION, host_of
 from slipway.fleet.baremetal.machine.decision import Step
@@ -119,13 +119,14 @@ class Removal:
         # Without a Secret there is nowhere to write it: the pool's controller does so when there is one.
         if run.secret is not None and not has_it and not await self._clean(run):
             return
+        forced_by = await self._who_forced(run)
         extra = {QUARANTINE_ANNOTATION: run.name}
         life = self._life(run, released=run.now)
         await claim.release(self._client, self._cache, run.claimed.name, run.claimant, life, names.UNAVAILABLE, extra)
         why = run.annotations.get(FORCE_ANNOTATION, "").strip()
         told = (
             f"The host {run.claimed.name} of {run.name} was given up: {FORCE_ANNOTATION}{f' says: {why}' if why else ''}, set by "
-            f"{_who_forced(run)}. It is Unavailable until it has applied its clean plan"
+            f"{forced_by}. It is Unavailable until it has applied its clean plan"
         )
         self._events.event(run.manifest, "Warning", "HostGivenUp", told)
         # The machine goes with its events; the host stays.
@@ -157,12 +158,12 @@ class Removal:
         drained = conditions.moment(run.manifest["metadata"].get("deletionTimestamp"))
         return run.life(applied=conditions.moment(applied), draining=conditions.moment(deleted), drained=drained, **moments)
 
-
-def _who_forced(run: Run) -> str:
-    """Who the API server has written down as having set the annotation, and when."""
-    field = f"f:{FORCE_ANNOTATION}"
-    for entry in run.manifest["metadata"].get("managedFields") or ():
-        annotations = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
-        if field in annotations:
-            return f"{entry.get('manager') or 'somebody'} at {entry.get('time') or 'some time'}"
-    return "somebody whom the API server has not written down"
+    async def _who_forced(self, run: Run) -> str:
+        """Who the API server has written down as having set the annotation, and when; asked of it, as the cache does not keep that."""
+        field = f"f:{FORCE_ANNOTATION}"
+        found = await self._client.find(BAREMETAL_MACHINE, run.name, run.namespace)
+        for entry in (found["metadata"].get("managedFields") or ()) if found is not None else ():
+            annotations = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
+            if field in annotations:
+                return f"{entry.get('manager') or 'somebody'} at {entry.get('time') or 'some time'}"
+        return "somebody whom the API server has not written down"

@@ -23,6 +23,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.fleet.baremetal.cluster import lookup
 from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
+from slipway.fleet.baremetal.plans.catalogs import Catalogs
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
@@ -37,6 +38,7 @@ from slipway.runtime.rbac import READ, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from slipway.fleet.baremetal.rollouts.guards import Rollout
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
@@ -116,6 +118,12 @@ def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, 
     return TRUE, names.NO_OBJECTION_REASON, ""
 
 
+def rollouts(known: Cached, namespace: str) -> list[Rollout]:
+    """The control planes and MachineDeployments of a namespace whose machines are ours."""
+    found = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in known.facts(kind, namespace, _rollout)]
+    return [each for each in found if each is not None]
+
+
 class RolloutGuardReconciler:
     name = NAME
     watches = WATCHES
@@ -135,7 +143,7 @@ class RolloutGuardReconciler:
         lookup.add_index(cache)
         self._catalog_namespace = catalog_namespace
         self._clock = clock
-        self._catalogs: dict[str, tuple[str, dict[str, str]]] = {}
+        self._catalogs = Catalogs(client, cache)
 
     async def reconcile(self, request: Request) -> Result:
         looked = await live(self._cache, request)
@@ -162,24 +170,10 @@ class RolloutGuardReconciler:
 
     async def _around(self, namespace: str) -> guards.Surroundings:
         place = self._catalog_namespace or namespace
-        rollouts = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in self._known.facts(kind, namespace, _rollout)]
         return guards.Surroundings(
-            catalog=await self._catalog(place),
+            catalog=await self._catalogs.entries(place) or {},
             catalog_place=f"{place}/{names.CATALOG_NAME}",
             pools=_together(self._known.facts(MACHINE_INVENTORY_POOL, namespace, _size)),
             templates=_together(self._known.facts(BAREMETAL_MACHINE_TEMPLATE, namespace, _pool)),
-            rollouts=[each for each in rollouts if each is not None],
+            rollouts=rollouts(self._known, namespace),
         )
-
-    async def _catalog(self, namespace: str) -> dict[str, str]:
-        """The cache has the catalog's metadata, which tells when it is to be read again."""
-        seen = await self._cache.get(CONFIG_MAP, names.CATALOG_NAME, namespace)
-        if seen is None:
-            self._catalogs.pop(namespace, None)
-            return {}
-        version, entries = self._catalogs.get(namespace, ("", {}))
-        if version != seen.metadata.resource_version:
-            found = await self._client.find(CONFIG_MAP, names.CATALOG_NAME, namespace)
-            entries = dict((found or {}).get("data") or {})
-            self._catalogs[namespace] = seen.metadata.resource_version, entries
-        return entries

@@ -124,6 +124,14 @@ class Workload:
             await client.snapshot(write, progress)
         return Source(status.version, revision)
 
+    async def delete_control_plane_nodes(self, keep: Collection[str]) -> list[str]:
+        """Delete the Nodes of control planes but for some; those that went."""
+        found = [node["metadata"]["name"] for node in await self._client.list(NODE, labels=CONTROL_PLANE_LABEL)]
+        gone = sorted(name for name in found if name not in keep)
+        for name in gone:
+            await self._client.delete(NODE, name)
+        return gone
+
     async def update_kubeadm_config(self, spec: Mapping[str, Any], version: str) -> None:
         """Bring the ClusterConfiguration in step; ``spec`` is the clusterConfiguration of the control plane."""
         await self._change_kubeadm_config(lambda found: kubeadmconfig.updated(found, spec, version))
