@@ -24,6 +24,7 @@ from slipway.api.cluster.kinds import (
     MACHINE_SET,
 )
 from slipway.fleet.overview.stages import host_of
+from slipway.simulation.managers import usage
 from slipway.simulation.soak import objects, rest
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED, draws
 from slipway.simulation.soak.ground import Ground
@@ -47,8 +48,9 @@ _SAMPLE, _PROGRESS = 2.0, 5.0
 _SETTLED, _STALLED, _RESTLESS = 2.0, 120.0, 900.0
 _MAKING = 6
 """So many clusters are made at once."""
-# The manager is killed after so many writes at most, for each cluster more, or after so many seconds where there are none.
-_WRITES, _WRITES_MORE, _KILL_SECONDS = 30, 10, (2.0, 15.0)
+# The manager is killed after so many writes at most, for each cluster more; or, where there are none, after so much of its processor time,
+# so that one on a slow machine has come as far.  Most of the time it has started before: that takes so much.
+_WRITES, _WRITES_MORE, _KILL_CPU, _STARTED, _MOSTLY = 30, 10, (1.5, 5.0), 1.0, 0.8
 
 
 class Switch:
@@ -183,10 +185,13 @@ class Soak:
         manager, fuse, chance = self.ground.manager, self.ground.fuse, self._killing
         most = _WRITES + _WRITES_MORE * self.options.clusters
         while not self._calm.is_set() and (not self.options.kills or self.kills < self.options.kills):
-            after, seconds = chance.randint(1, most), chance.uniform(*_KILL_SECONDS)
+            after, cpu, late = chance.randint(1, most), chance.uniform(*_KILL_CPU), chance.random() < _MOSTLY
+            if late and not await self.until_calm(lambda: usage(manager.pid).cpu > _STARTED):
+                return
             fuse.set(manager, after)
             self._being_killed = True
-            await fuse.burn(seconds)
+            await self.until_calm(lambda: fuse.blown.is_set() or usage(manager.pid).cpu > cpu)  # noqa: B023 - called at once
+            fuse.blow()
             self.kills += 1
             self.record.fault(MANAGER_KILLED, (), f"the manager is killed, for the {self.kills}. time")
             await manager.gone()
