@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines bench-registration golden kubeadm-suite lock clean
+.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo soak bench bench-lab bench-clusters bench-bootstrap bench-machines bench-registration bench-scale golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -61,6 +61,12 @@ chart: install
 demo: install
 	@$(BIN)/slipway demo $(ARGS)
 
+# For an hour twenty simulated clusters are rolled up and down while things go wrong, and what must never be is watched from outside; the
+# report is in the folder soak-report.  `make soak ARGS="--minutes 3 --clusters 2 --seed 7"` is a short one that can be repeated,
+# `make soak ARGS="--kills 1000"` kills the manager so often.
+soak: install
+	@$(BIN)/python -m slipway.simulation.soak $(ARGS)
+
 # Side by side with the real kubeadm, which is built from its Go module: needs Go, once about 3 minutes.  As root also the lab, and
 # real clusters of both, for which the real kubeadm's upgrades take most of an hour.
 bench: install-dev
@@ -96,6 +102,12 @@ bench-machines: install-dev
 # Hosts that register, among few and among many.
 bench-registration: install-dev
 	$(DEV)/python tests/bench/registration.py $(ARGS)
+
+# A fleet of simulated hosts on a real API server: `make bench-scale ARGS="--part size --hosts 10000 --clusters 200 --rolled 20"`
+# measures the cost of size, `--part rest` that of nothing to do, `--part shards` two managers.  Needs root, and for upstream's managers Go
+# while the cache has none.  Figures are kept in scale-results.json, and what is there is not measured again.
+bench-scale: install-dev
+	$(DEV)/python tests/bench/scale.py $(ARGS)
 
 # kubeadm's own black-box suite, unmodified, with the real kubeadm and with slipway in its place, for each minor: needs Go while the
 # cache has no suite and no kubeadm, and then half a minute.  `make kubeadm-suite ARGS=v1.35.4` runs one release.

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -197,11 +197,13 @@ class Plane:
         path.write_text(yaml.safe_dump(config))
         return path
 
-    def start_slipway(self, *flags: str, name: str = "slipway", kubeconfig: Path | None = None) -> Running:
+    def start_slipway(
+        self, *flags: str, name: str = "slipway", kubeconfig: Path | None = None, program: Sequence[str] = ("-m", "slipway")
+    ) -> Running:
         health = f"127.0.0.1:{free_port()}"
         command = [
-            *(sys.executable, "-m", "slipway", "manager", "run", f"--kubeconfig={kubeconfig or self.kubeconfig}"),
-            *(f"--health-addr={health}", "--metrics-bind-address=0", *flags),
+            *(sys.executable, *program, "manager", "run", f"--kubeconfig={kubeconfig or self.kubeconfig}"),
+            *(f"--health-addr={health}", "--metrics-bind-address=0", f"--registration-bind-address=127.0.0.1:{free_port()}", *flags),
         ]
         return self._start(name, command, health)
 

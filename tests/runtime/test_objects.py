@@ -1,53 +1,44 @@
-"""What a cached object decodes, and when."""
+"""Objects as a cache keeps them: without what nobody reads, and with what many do."""
 
 from __future__ import annotations
 
 import msgspec
+import pytest
 
-from slipway.api.cluster.kinds import MACHINE, SECRET
-from slipway.runtime.objects import DONE, Object, OwnerReference, Request, Result
+from slipway.api.cluster.kinds import CONFIG_MAP
+from slipway.api.machinery.errors import OperatorError
+from slipway.runtime.objects import Object, without_managed_fields
 
-MACHINE_JSON = b"""{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"name":"m","namespace":"default","uid":"u",
-"resourceVersion":"7","generation":3,"creationTimestamp":"2026-05-01T12:00:00Z","deletionTimestamp":"2026-05-01T13:00:00Z",
-"labels":{"a":"b"},"annotations":{"c":"d"},"finalizers":["x/y"],"managedFields":[{"manager":"kubectl"}],
-"ownerReferences":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"MachineSet","name":"s","uid":"v","controller":true,
-"blockOwnerDeletion":true}]},"spec":{"version":"v1.35.4","unknown":{"to":"us"}}}"""
+MANAGED = [{"manager": "x", "operation": "Apply", "fieldsV1": {"f:data": {"f:a": {}}}}]
 
 
-class Spec(msgspec.Struct):
-    version: str = ""
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"metadata": {"name": "a", "resourceVersion": "7", "labels": {"x": "y"}}, "data": {"a": "b", "n": "1.0"}},
+        {"metadata": {"name": "a"}, "data": {"managedFields": "of somebody else"}},
+        {"metadata": {"annotations": {"a": '{"managedFields": []}'}, "name": "ä"}, "spec": {"metadata": {"managedFields": [1]}}},
+    ],
+)
+def test_an_object_is_kept_without_who_wrote_what_and_is_otherwise_the_same(kept: dict[str, object]) -> None:
+    metadata = kept["metadata"]
+    assert isinstance(metadata, dict)
+    sent = {**kept, "metadata": {**metadata, "managedFields": MANAGED}}
+    for each in (kept, sent):
+        assert msgspec.json.decode(without_managed_fields(msgspec.Raw(msgspec.json.encode(each)))) == kept
 
 
-class Machine(msgspec.Struct):
-    spec: Spec = msgspec.field(default_factory=Spec)
+def test_what_is_known_of_an_object_is_asked_for_once_and_a_refusal_each_time() -> None:
+    found = Object(CONFIG_MAP, b'{"metadata": {"name": "a"}}')
+    asked = []
 
+    def name(each: Object) -> str:
+        asked.append(each)
+        if len(asked) == 1:
+            raise OperatorError("it cannot be read")
+        return each.name
 
-def test_metadata_is_there_at_once() -> None:
-    found = Object(MACHINE, MACHINE_JSON)
-    metadata = found.metadata
-    assert (found.namespace, found.name, found.request) == ("default", "m", Request("default", "m"))
-    assert (metadata.uid, metadata.resource_version, metadata.generation) == ("u", "7", 3)
-    assert (metadata.creation_timestamp, metadata.deletion_timestamp) == ("2026-05-01T12:00:00Z", "2026-05-01T13:00:00Z")
-    assert (metadata.labels, metadata.annotations, metadata.finalizers) == ({"a": "b"}, {"c": "d"}, ["x/y"])
-    assert metadata.owner_references == [OwnerReference("cluster.x-k8s.io/v1beta2", "MachineSet", "s", "v", True, True)]
-
-
-def test_what_is_not_there_is_empty_and_of_one_object_only() -> None:
-    first, second = (Object(SECRET, b'{"metadata":{"name":"s","creationTimestamp":null}}') for _ in range(2))
-    assert (first.metadata.labels, first.metadata.finalizers, first.metadata.deletion_timestamp) == ({}, [], None)
-    assert first.metadata.labels is not second.metadata.labels
-
-
-def test_the_content_is_the_callers_own_and_knows_its_kind() -> None:
-    found = Object(SECRET, b'{"metadata":{"name":"s"},"data":{"a":"Yg=="}}')
-    found.content()["data"]["a"] = "changed"
-    assert found.content() == {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "Yg=="}}
-
-
-def test_a_struct_takes_what_it_knows() -> None:
-    assert Object(MACHINE, MACHINE_JSON).decode(Machine) == Machine(Spec("v1.35.4"))
-
-
-def test_a_request_reads_as_namespace_and_name() -> None:
-    assert [str(Request("default", "x")), str(Request("", "node"))] == ["default/x", "node"]
-    assert Result() == DONE
+    with pytest.raises(OperatorError):
+        found.known(name)
+    assert [found.known(name), found.known(name)] == ["a", "a"]
+    assert len(asked) == 2

@@ -70,6 +70,10 @@ class Installation(NamedTuple):
     """What the manager is told of how hosts reach it and the API server."""
     dashboard: bool = False
     """Whether the manager serves its web page."""
+    shards: int = 1
+    """Over how many replicas the clusters are divided."""
+    division: Sequence[Lease] = ()
+    """The Leases by which these agree on who has which."""
 
 
 def manifests(installation: Installation) -> list[Manifest]:
@@ -126,12 +130,19 @@ def dashboard_rules() -> list[Rule]:
     return rbac.merged([*(rule(kind, *rbac.READ) for kind in SHOWN.values()), *reviews])
 
 
-def lease_rules(leases: Iterable[Lease]) -> dict[str, list[Rule]]:
-    """What it needs to lead, by namespace."""
+def lease_rules(leases: Iterable[Lease], division: Iterable[Lease] = ()) -> dict[str, list[Rule]]:
+    """What it needs to lead, by namespace; those who share the work look at all Leases of their ``division`` at once."""
     names: dict[str, list[str]] = {}
-    for lease in leases:
+    listed = {lease.namespace for lease in division}
+    for lease in (*leases, *division):
         names.setdefault(lease.namespace, []).append(lease.name)
-    return {namespace: [rule(kinds.LEASE, "create"), rule(kinds.LEASE, "get", "update", names=found)] for namespace, found in names.items()}
+    return {
+        namespace: [
+            rule(kinds.LEASE, "create", *(("list",) if namespace in listed else ())),
+            rule(kinds.LEASE, "get", "update", names=found),
+        ]
+        for namespace, found in names.items()
+    }
 
 
 def with_conversion(crd: Manifest, installation: Installation) -> Manifest:
@@ -172,7 +183,7 @@ def _permissions(installation: Installation) -> list[Manifest]:
     if installation.works_with_providers:
         roles.append(rbac.aggregated_role(cluster_wide(f"{NAME}-providers", home), _AGGREGATED))
     here = {home: own_rules()}
-    for namespace, rules in lease_rules(installation.leases).items():
+    for namespace, rules in lease_rules(installation.leases, installation.division).items():
         here[namespace] = [*here.get(namespace, ()), *rules]
     # Two managers may have leases in one namespace, too.
     roles += [rbac.role(cluster_wide(NAME, home), namespace, rules) for namespace, rules in here.items()]
@@ -251,6 +262,8 @@ def _deployment(installation: Installation) -> Manifest:
     if works_there:
         # Images for hosts are put together there, and snapshots of etcd checked on their way to a store.
         container["volumeMounts"] = [{"name": "work", "mountPath": "/tmp"}]
+    if installation.shards > 1:
+        container["args"].append(f"--shards={installation.shards}")
     if installation.dashboard:
         container["args"].append(f"--dashboard-bind-address=:{DASHBOARD_PORT}")
         container["ports"].append({"name": "dashboard", "containerPort": DASHBOARD_PORT, "protocol": "TCP"})
@@ -269,7 +282,7 @@ def _deployment(installation: Installation) -> Manifest:
         "kind": "Deployment",
         "metadata": {"name": NAME, "namespace": installation.namespace},
         "spec": {
-            "replicas": 1,
+            "replicas": installation.shards,
             "selector": {"matchLabels": _LABELS},
             "template": {"metadata": {"labels": _LABELS}, "spec": pod},
         },

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from slipway.api.cluster.kinds import Kind
@@ -54,14 +55,31 @@ _decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 _decode_any = msgspec.json.Decoder().decode
 
 
+_MANAGED_FIELDS = "managedFields"
+_decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def without_managed_fields(raw: msgspec.Raw) -> bytes:
+    """An object without the record of who wrote what: half of it, of which a cache has no use.  In memory of its own."""
+    content = bytes(raw)
+    if _MANAGED_FIELDS.encode() not in content:
+        return content
+    parts = _decode_parts(content)
+    metadata = _decode_parts(parts["metadata"])
+    if metadata.pop(_MANAGED_FIELDS, None) is None:
+        return content
+    return msgspec.json.encode({**parts, "metadata": metadata})
+
+
 class Object:
     """One object of the API as the server sent it.  It is shared by everybody who reads the cache: nobody changes it."""
 
-    __slots__ = ("kind", "metadata", "raw")
+    __slots__ = ("_known", "kind", "metadata", "raw")
 
     def __init__(self, kind: Kind, raw: bytes) -> None:
         self.kind = kind
         self.raw = raw
+        self._known: dict[Callable[[Object], Any], Any] | None = None
         self.metadata: Metadata = _decode_shell(raw).metadata
 
     @property
@@ -93,8 +111,30 @@ class Object:
         decoded: T = decoder.decode(self.raw)
         return decoded
 
+    def known(self, of: Callable[[Object], T]) -> T:
+        """What a function says of this state of the object, which it is asked once: for what many ask, and what is small.
+
+        It is shared by all who ask, and gone with the object.
+        """
+        if self._known is None:
+            self._known = {}
+        try:
+            found: T = self._known[of]
+        except KeyError:
+            found = self._known[of] = of(self)
+        return found
+
     def __repr__(self) -> str:
         return f"<{self.kind.kind} {self.metadata.namespace}/{self.metadata.name} at {self.metadata.resource_version}>"
+
+
+class Outline(Object):
+    """What is kept of an object that another process works on: as much as those need who only ask whether and whose it is.
+
+    It has no resource version, so that the API server takes nothing that somebody makes of it.
+    """
+
+    __slots__ = ()
 
 
 class Request(NamedTuple):

@@ -21,6 +21,7 @@ from slipway.simulation.host.machine import Machine, hardware
 from slipway.simulation.network import CONFIGURATION, Segment
 from slipway.simulation.tpms import SimulatedTPMs
 from slipway.simulation.workload.cluster import WorkloadCluster
+from slipway.simulation.workload.etcd import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,15 +52,23 @@ class SimulatedMachine(Machine):
 
 
 class World:
-    """``pace``: how long a second of a host takes; 0 as fast as it goes.  The same ``seed`` brings the same chances."""
+    """``pace``: how long a second of a host takes; 0 as fast as it goes.  The same ``seed`` brings the same chances.
 
-    def __init__(self, *, registry: str = "registry.sim:5000", pace: float = 0.0, seed: int = 0) -> None:
+    ``first`` is the number of the first host: those of several worlds are not alike then.  ``heartbeat`` is how many real seconds there
+    are between two signs of life of a kubelet, whatever the pace.
+    """
+
+    def __init__(
+        self, *, registry: str = "registry.sim:5000", pace: float = 0.0, seed: int = 0, first: int = 0, heartbeat: float | None = None
+    ) -> None:
         self.registry = ImageRegistry(registry)
-        self.pace, self._seed = pace, seed
+        self.pace, self._seed, self._first, self._heartbeat = pace, seed, first, heartbeat
         self.hosts: dict[str, Life] = {}
         self.clusters: dict[str, WorkloadCluster] = {}
         """By the pin of their CA."""
         self.segment = Segment(self._is_ready)
+        self.gateway: type[Gateway] = Gateway
+        """What answers for a member of a cluster's etcd."""
         self._tpms = SimulatedTPMs()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -79,9 +88,10 @@ class World:
 
     def add_host(self, name: str, image: OsImage, *, with_agent: bool = True, known: Hardware | None = None) -> Life:
         """A host with an image on its disk, switched off; ``known`` is what it is made of, where that is not to be made up."""
-        number = len(self.hosts)
+        number = self._first + len(self.hosts)
         machine = SimulatedMachine(known or hardware(name, number), image, self.registry, seed=self._seed + number, pace=self.pace)
         machine.surroundings = self
+        machine.heartbeat = self._heartbeat
         machine.hostname = name
         if known is None:
             # One that is known has registered before, and has its credentials.
@@ -113,7 +123,8 @@ class World:
     ) -> WorkloadCluster:
         address, _, port = endpoint.rpartition(":")
         internal = machine.tree.exists(CONFIGURATION)
-        made = WorkloadCluster(address, int(port), authority, etcd, version, holds=self._holds if internal else lambda cluster: True)
+        holds = self._holds if internal else lambda cluster: True
+        made = WorkloadCluster(address, int(port), authority, etcd, version, holds=holds, gateway=self.gateway)
         before = self.clusters.pop(made.pin, None)
         if before is not None:
             # All that it had was in the etcd of a first control plane that did not live to see a second one.
@@ -134,7 +145,8 @@ class World:
         internal: bool,
     ) -> WorkloadCluster:
         """A cluster that there was before: ``planes`` are the names of its control planes' Nodes, by the names of their hosts."""
-        made = WorkloadCluster(*endpoint, authority, etcd, version, holds=self._holds if internal else lambda cluster: True)
+        holds = self._holds if internal else lambda cluster: True
+        made = WorkloadCluster(*endpoint, authority, etcd, version, holds=holds, gateway=self.gateway)
         self.clusters[made.pin] = made
         for name, node in planes.items():
             machine = self.hosts[name].machine

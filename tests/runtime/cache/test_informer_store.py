@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.api.cluster.kinds import CONFIG_MAP
-from slipway.runtime.cache.informer import Store
+from slipway.runtime.cache.store import Store
 from slipway.runtime.objects import Object
 
 
@@ -54,3 +54,22 @@ def test_an_index_is_always_what_its_function_says(changes: list[tuple[bool, str
 def test_an_index_that_is_not_there_is_a_mistake() -> None:
     with pytest.raises(KeyError, match='there is no index "x"'):
         Store().indexed("x", "y")
+
+
+def test_what_is_read_from_an_object_is_read_once_for_each_state_of_it() -> None:
+    asked = []
+
+    def read(known: Object) -> str:
+        asked.append(known.name)
+        return ",".join(keys_of(known))
+
+    store = Store()
+    for name in "ab":
+        store.put(made("n", name, [name]))
+    store.put(made("m", "c", ["c"]))
+    assert store.facts(read, "n") == ["a", "b"]
+    assert store.facts(read) == ["a", "b", "c"]
+    store.put(made("n", "b", ["x"]))
+    store.remove(made("n", "a", ()))
+    assert store.facts(read) == ["x", "c"]
+    assert asked == ["a", "b", "c", "b"]

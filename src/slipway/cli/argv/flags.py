@@ -215,11 +215,13 @@ _ALL = (
         completes="file",
     ),
     Flag("emulate-tpm", "bool", "Use a TPM in software, also where the host has one"),
+    Flag("into", "string", "Folder that gets the root file system of the image", completes="file"),
     Flag("labels:registration", "pairs", "Labels of the host's inventory, as name=value pairs"),
     Flag("program", "string", "Path of this program in the unit; default: the one that is found on PATH", completes="file"),
     Flag("registration-ca-cert", "string", "File with the authorities that the endpoint is verified with", completes="file"),
     Flag("registration-url:agent", "string", "Where to register, as https://HOST:PORT/elemental/registration/TOKEN"),
     Flag("token:registration", "string", "Token of the registration, where the address does not end with it"),
+    Flag("unless", "string", "Digest of the image that is there already: nothing is fetched where it is the same"),
     # Those of `manager`.
     Flag("alive-image", "string", "Image of the static Pod that holds a cluster's virtual address; default: slipway.io/alive"),
     Flag(
@@ -280,6 +282,13 @@ _ALL = (
         "Namespace of the Leases, by default those of upstream's managers, and of the webhooks' certificate, by default that of the Pod, "
         "or slipway-system",
     ),
+    Flag(
+        "shards",
+        "int",
+        "Divide the clusters by name into so many parts, which all managers that are told the same share by Leases: with --leader-elect",
+        default="1",
+    ),
+    Flag("shards:install", "int", "Divide the clusters by name into so many parts, each worked on by one replica", default="1"),
     Flag("log-format", "string", "Form of the log lines", default="text", completes=("text", "json")),
     Flag("metrics-bind-address", "string", "Address of /metrics, as [HOST]:PORT; 0 for none", default="localhost:8080"),
     Flag("namespace", "string", "Namespace to work in; default: all of them"),
@@ -321,6 +330,7 @@ _ALL = (
         "Where snapshots of control planes go that have slipway.io/snapshot-before-rollout: default; a folder, or s3://BUCKET[/PREFIX]",
         completes="dir",
     ),
+    Flag("staging-hosts", "int", "How many hosts of a pool fetch an image ahead at a time", default="10"),
     Flag("sync-period", "duration", "How often every object is looked at again, changed or not", default="10m0s"),
     Flag("watch-filter", "string", "Work only on objects with this value of the label cluster.x-k8s.io/watch-filter"),
     Flag(
@@ -332,7 +342,7 @@ _ALL = (
     Flag("webhook-port", "int", "Port of the webhooks; 0 for none", default="9443"),
     # Those of demo.
     Flag("control-planes", "int", "How many control planes the cluster has: 1, 3, 5 or 7", default="3"),
-    Flag("fault", "string", "What goes wrong during the upgrade, and is mended", completes=_FAULTS),
+    Flag("fault", "string", f"What goes wrong during the upgrade, and is mended: {', '.join(_FAULTS)}", completes=_FAULTS),
     Flag("from", "string", "Kubernetes version that the cluster is made with", default="v1.34.10"),
     Flag("hosts:demo", "int", "How many hosts register", default="8"),
     Flag("dashboard:demo", "bool", "Serve the manager's web page, at the address that is printed"),

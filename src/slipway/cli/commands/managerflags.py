@@ -36,6 +36,7 @@ def settings(call: Invocation) -> Settings:
         watch_filter=_matching(call, "watch-filter", _LABEL_VALUE, "the value of a label"),
         concurrency=_between(call, "concurrency", 1, 1000),
         leader_elect=call.switch("leader-elect"),
+        shards=_elected_shards(call),
         own_namespace=_matching(call, "leader-elect-namespace", _NAMESPACE, "the name of a namespace"),
         metrics_address=address(call, "metrics-bind-address"),
         health_address=address(call, "health-addr"),
@@ -50,6 +51,17 @@ def settings(call: Invocation) -> Settings:
         log_format=one_of(call, "log-format"),
         verbosity=call.verbosity,
     )
+
+
+def shards(call: Invocation) -> int:
+    return _between(call, "shards", 1, 64)
+
+
+def _elected_shards(call: Invocation) -> int:
+    number = shards(call)
+    if number > 1 and not call.switch("leader-elect"):
+        raise UsageError(f"--shards={number} needs --leader-elect: managers agree by Leases on who works on which clusters")
+    return number
 
 
 def _bootstrap(call: Invocation) -> BootstrapOptions:
@@ -108,6 +120,7 @@ def _baremetal(call: Invocation) -> BaremetalOptions:
         join_deadline=timedelta(seconds=call.duration("join-deadline").seconds),
         host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
         alive_image=call.text("alive-image") or DEFAULT_IMAGE,
+        staging_hosts=_between(call, "staging-hosts", 1, 10_000),
     )
 
 

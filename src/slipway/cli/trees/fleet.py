@@ -8,7 +8,7 @@ _WHERE = ("all-namespaces", "context", "kubeconfig:manager", "namespace:view")
 
 FLEET = Command(
     "fleet",
-    "Look at the clusters of a management cluster",
+    "Look at the clusters of a management cluster, explain, rehearse and upgrade them",
     commands=(
         Command(
             "explain",
@@ -18,7 +18,8 @@ FLEET = Command(
             max_arguments=2,
             flags=(*_WHERE, "output:status"),
             long="Reads only. Follows the chain from a Cluster over its control plane or workers, a Machine and its host to the "
-            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone is a cluster's.",
+            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone will do "
+            "where no two have it.",
             example="{program} fleet explain workload-1 -n cpaas-system\n{program} fleet explain host/sn-0001 -n cpaas-system -o json",
         ),
         Command(
@@ -33,7 +34,7 @@ FLEET = Command(
             "preflight",
             "Check the prerequisites of an upgrade on bare metal",
             run="commands.fleet:preflight",
-            flags=("catalog-namespace:fleet", "kubeconfig:manager", "namespace:fleet", "output:fleet", "registry-secret", "to"),
+            flags=("catalog-namespace:fleet", "context", "kubeconfig:manager", "namespace:fleet", "output:fleet", "registry-secret", "to"),
             argument="CLUSTER",
             max_arguments=1,
             required=("to",),
@@ -47,6 +48,7 @@ FLEET = Command(
             run="commands.rehearse:run",
             argument="CLUSTER",
             max_arguments=1,
+            long_running=True,
             required=("to",),
             flags=(
                 "catalog-namespace:fleet",
@@ -60,7 +62,7 @@ FLEET = Command(
             ),
             long="Reads only: the objects are loaded into an API server in this process, with simulated hosts in place of the machines, "
             "and the real controllers go through the whole upgrade there. What happens is told on standard error meanwhile. The exit code "
-            "is 0 only where the upgrade would end well.",
+            "is 0 only where the upgrade would begin, and end well.",
             example="{program} fleet rehearse workload-1 --namespace cpaas-system --to v1.35.4 --report rehearsal.html",
         ),
         Command(

@@ -105,6 +105,10 @@ def read(found: Object, into: type[T]) -> T:
 
 def owner_from(found: Object) -> Owner:
     """The facts of a Machine or a MachinePool."""
+    return found.known(_owner)
+
+
+def _owner(found: Object) -> Owner:
     labels = found.metadata.labels
     if found.kind == MACHINE:
         machine = read(found, Machine)
@@ -131,6 +135,11 @@ def owner_from(found: Object) -> Owner:
 
 
 def cluster_from(found: Object) -> ClusterFacts:
+    # Every controller asks for it, of every object of the cluster.
+    return found.known(_cluster)
+
+
+def _cluster(found: Object) -> ClusterFacts:
     cluster = read(found, Cluster)
     spec, network, endpoint = cluster.spec, cluster.spec.cluster_network, cluster.spec.control_plane_endpoint
     initialized = names.CONTROL_PLANE_INITIALIZED_CONDITION

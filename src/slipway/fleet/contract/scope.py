@@ -93,17 +93,13 @@ class Scope:
         written = await self._patcher.patch({**self.manifest, "status": self._status_before})
         self.manifest["metadata"], self.manifest["spec"] = written["metadata"], written.get("spec")
         self._status_before = _copy(written.get("status") or {})
-        self._wrote(written)
+        if (version := written["metadata"]["resourceVersion"]) != self._version:
+            self._version = version
+            self._cache.wrote(self._kind, written)
 
     async def save(self) -> None:
         """Write everything that changed."""
-        self._wrote(await self._patcher.patch(self.manifest))
-
-    def _wrote(self, written: Manifest) -> None:
-        version = written["metadata"]["resourceVersion"]
-        if version != self._version:
-            self._version = version
-            self._cache.wrote(self._kind, written)
+        await self._patcher.save(self.manifest, self._cache)
 
 
 class Changes(NamedTuple):
@@ -160,6 +156,12 @@ class Patcher:
 
     async def patch(self, after: Manifest) -> Manifest:
         """The object as it is now; ConflictError where somebody else changed what we changed.  Without a change there is no request."""
+        current = await self._patched(after)
+        # The caller has what is given back for itself.
+        self._before = msgspec.json.decode(msgspec.json.encode(current))
+        return current
+
+    async def _patched(self, after: Manifest) -> Manifest:
         main, status = changes(self._before, after)
         current = self._before
         if main:
@@ -169,15 +171,14 @@ class Patcher:
                 return current
         if status:
             current = await self._write(status, current, subresource="status", after=after)
-        self._before = msgspec.json.decode(msgspec.json.encode(current))
         return current
 
     async def save(self, after: Manifest, cache: Cache) -> None:
-        """The same; the cache is told what to wait for."""
+        """Write it; the cache is told what to wait for."""
         version = self._before["metadata"]["resourceVersion"]
-        written = await self.patch(after)
-        if written["metadata"]["resourceVersion"] != version:
-            cache.wrote(self._kind, written)
+        self._before = await self._patched(after)
+        if self._before["metadata"]["resourceVersion"] != version:
+            cache.wrote(self._kind, self._before)
 
     async def _write(self, patch: Manifest, current: Manifest, *, subresource: str, after: Manifest | None = None) -> Manifest:
         metadata = self._before["metadata"]

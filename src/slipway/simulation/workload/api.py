@@ -23,6 +23,7 @@ from slipway.embedded.server import Core
 from slipway.embedded.storage.store import Store
 from slipway.kube.connection import Connection
 from slipway.kube.portforward import PROTOCOL
+from slipway.simulation.workload import spdy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,20 +104,25 @@ class WorkloadApi:
             self.core.authorizer.check(self._handler._user(received), asked)
         except errors.StatusError as error:
             return negotiation.document(error.status(), error.code)
-        port = int(received.query["ports"])
         if self.core.store.get("pods", asked.namespace, pod) is None:
             missing = errors.not_found("", "pods", pod)
             return negotiation.document(missing.status(), missing.code)
-        place = self._target(pod, port)
-        socket = web.WebSocketResponse(protocols=[PROTOCOL])
+        socket = web.WebSocketResponse(protocols=[PROTOCOL, spdy.PROTOCOL])
         await socket.prepare(received)
+        if socket.ws_protocol == spdy.PROTOCOL:
+            await self._forward_streams(socket, pod)
+        else:
+            await self._forward_port(socket, pod, int(received.query["ports"]))
+        return socket
+
+    async def _forward_port(self, socket: web.WebSocketResponse, pod: str, port: int) -> None:
         for channel in (0, 1):
             await socket.send_bytes(bytes([channel]) + port.to_bytes(2, "little"))
         try:
-            reader, writer = await asyncio.open_connection(*(place or ("127.0.0.1", 1)))
+            reader, writer = await self._connect(pod, port)
         except OSError as error:
-            await socket.send_bytes(b"\x01" + f"error forwarding port {port} to pod {pod}, uid : {error}".encode())
-            return socket
+            await socket.send_bytes(b"\x01" + _refusal(pod, port, error))
+            return
         back = asyncio.create_task(_copy_back(reader, socket))
         try:
             while (message := await socket.receive()).type is aiohttp.WSMsgType.BINARY:
@@ -125,7 +131,57 @@ class WorkloadApi:
         finally:
             writer.close()
             back.cancel()
-        return socket
+
+    async def _forward_streams(self, socket: web.WebSocketResponse, pod: str) -> None:
+        """As client-go asks for it: the streams of SPDY, of which one is for errors and one for the data of a port."""
+        wire = spdy.Connection()
+        errors_to = 0
+        writers: dict[int, asyncio.StreamWriter] = {}
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            while (message := await socket.receive()).type is aiohttp.WSMsgType.BINARY:
+                for frame in wire.frames(message.data):
+                    match frame.type:
+                        case spdy.PING:
+                            await socket.send_bytes(wire.pong(frame))
+                        case spdy.SYN_STREAM:
+                            told = wire.headers(frame)
+                            await socket.send_bytes(wire.reply(frame.stream))
+                            if told.get("streamtype") == "error":
+                                errors_to = frame.stream
+                                continue
+                            port = int(told["port"])
+                            try:
+                                reader, writers[frame.stream] = await self._connect(pod, port)
+                            except OSError as error:
+                                await socket.send_bytes(wire.data(errors_to, _refusal(pod, port, error), last=True))
+                                await socket.send_bytes(wire.data(frame.stream, b"", last=True))
+                                continue
+                            tasks.append(asyncio.create_task(_copy_stream(reader, socket, frame.stream)))
+                        case 0 if frame.stream in writers:
+                            writers[frame.stream].write(frame.content)
+                            if frame.flags & spdy.FIN:
+                                writers[frame.stream].write_eof()
+                        case spdy.RST_STREAM if frame.stream in writers:
+                            writers.pop(frame.stream).close()
+        finally:
+            for writer in writers.values():
+                writer.close()
+            for task in tasks:
+                task.cancel()
+
+    async def _connect(self, pod: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(*(self._target(pod, port) or ("127.0.0.1", 1)))
+
+
+def _refusal(pod: str, port: int, error: OSError) -> bytes:
+    return f"error forwarding port {port} to pod {pod}, uid : {error}".encode()
+
+
+async def _copy_stream(reader: asyncio.StreamReader, socket: web.WebSocketResponse, stream: int) -> None:
+    while data := await reader.read(_PIECE):
+        await socket.send_bytes(spdy.Connection.data(stream, data))
+    await socket.send_bytes(spdy.Connection.data(stream, b"", last=True))
 
 
 async def _copy_back(reader: asyncio.StreamReader, socket: web.WebSocketResponse) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 import pytest
@@ -67,6 +68,26 @@ async def test_two_that_mean_one_host_do_not_both_have_it(metal: Estate) -> None
     await metal.reconcile("m1")
     assert await claims(metal, "m1", "m2") == [("m1", "True", "rack-2"), ("m2", "True", "rack-1")]
     assert (await metal.get(SECRET, "rack-1"))["data"]["plan"] == plan
+
+
+async def test_many_machines_at_once_cost_no_more_requests_than_one_after_the_other(metal: Estate) -> None:
+    """None of them tries a host that another one of the same process is about to claim."""
+    hosts, machines = [f"rack-{number}" for number in range(6)], [f"m{number}" for number in range(6)]
+    await metal.cluster()
+    for host in hosts:
+        await metal.host(host)
+    await metal.pool(*hosts)
+    for machine in machines:
+        await metal.machine(machine)
+    asked: list[str] = []
+    metal.process(lambda verb, code, seconds: asked.append(verb))
+    await metal.reconcile(machines[0])
+    alone = asked.copy()
+    asked.clear()
+    await metal.settle()
+    await asyncio.gather(*(metal.machines.reconcile(Request(NS, machine)) for machine in machines[1:]))
+    assert sorted(host for _, _, host in await claims(metal, *machines)) == hosts
+    assert len(asked) <= len(alone) * 5
 
 
 @pytest.mark.parametrize("outcome", ["pending", "applied"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, NoReturn
 
+import msgspec
 import pytest
 import pytest_asyncio
 from fleet.baremetal.estate import Estate
@@ -203,8 +204,19 @@ async def test_the_others_know_of_a_control_plane_when_it_gets_its_plan(metal: E
     assert len(found["data"]["peers"].split(",")) == 2
 
 
-@pytest.mark.parametrize("kind", [BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL], ids=lambda kind: str(kind.kind))
-def test_what_is_gone_is_a_change(kind: Kind) -> None:
+def _watched(kind: Kind, **labels: str) -> tuple[Callable[[Object | None, Object | None], bool], Object]:
     (watch,) = [watch for watch in AliveReconciler.watches if watch.kind == kind]
     assert watch.when is not None
-    assert watch.when(Object(kind, b'{"metadata": {"name": "x", "namespace": "y"}}'), None)
+    return watch.when, Object(kind, msgspec.json.encode({"metadata": {"name": "x", "namespace": "y", "labels": labels}}))
+
+
+@pytest.mark.parametrize("kind", [BAREMETAL_MACHINE, MACHINE_INVENTORY_POOL], ids=lambda kind: str(kind.kind))
+def test_what_is_gone_is_a_change(kind: Kind) -> None:
+    counts, gone = _watched(kind, **{CONTROL_PLANE_LABEL: ""})
+    assert counts(gone, None)
+
+
+def test_workers_that_come_and_go_change_nothing() -> None:
+    counts, worker = _watched(BAREMETAL_MACHINE)
+    assert not counts(None, worker)
+    assert not counts(worker, None)

@@ -21,10 +21,23 @@ if TYPE_CHECKING:
     from slipway.runtime.objects import Object
 
 
+CLUSTER_INDEX = "cluster"
+
+
 def cluster_name(found: Object) -> str:
     """The Cluster that a BaremetalCluster is of: its owner, or the one of its label."""
     owners = [owner.name for owner in found.metadata.owner_references if owner.kind == CLUSTER.kind]
     return owners[0] if owners else found.metadata.labels.get(CLUSTER_NAME_LABEL, "")
+
+
+def _cluster_key(found: Object) -> Iterable[str]:
+    name = cluster_name(found)
+    return [f"{found.namespace}/{name}"] if name else []
+
+
+def add_index(cache: Cache) -> None:
+    """Let BaremetalClusters be found by their Clusters: every machine that comes, goes or changes asks for its own."""
+    cache.add_index(BAREMETAL_CLUSTER, CLUSTER_INDEX, _cluster_key)
 
 
 def is_ours(found: Object) -> bool:
@@ -55,6 +68,16 @@ async def live(cache: Cache, request: Request) -> Live | Result:
     return DONE if paused_by(cluster, manifest) else Live(found, manifest, cluster)
 
 
+def _pool_key(found: Object) -> Iterable[str]:
+    return [f"{found.namespace}/{read(found, MachineInventoryPool).spec.cluster_name}"]
+
+
+async def pools_of(cache: Cache, namespace: str, cluster: str) -> list[Object]:
+    """The pools that are for a Cluster."""
+    cache.add_index(MACHINE_INVENTORY_POOL, CLUSTER_INDEX, _pool_key)
+    return await cache.list(MACHINE_INVENTORY_POOL, index=(CLUSTER_INDEX, f"{namespace}/{cluster}"))
+
+
 async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
     return await of_cluster_name(found.namespace, found.name, cache)
 
@@ -77,4 +100,4 @@ async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
 async def of_cluster_name(namespace: str, cluster: str, cache: Cache) -> list[Request]:
     if not cluster:
         return []
-    return [found.request for found in await cache.list(BAREMETAL_CLUSTER, namespace) if cluster_name(found) == cluster]
+    return [found.request for found in await cache.list(BAREMETAL_CLUSTER, index=(CLUSTER_INDEX, f"{namespace}/{cluster}"))]

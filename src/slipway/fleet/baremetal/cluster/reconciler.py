@@ -11,7 +11,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.cluster import DEFAULT_PORT, BaremetalCluster, BaremetalClusterSpec
 from slipway.api.cluster.kinds import BAREMETAL_CLUSTER, BAREMETAL_MACHINE, CLUSTER, CORE_EVENT
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, PAUSED_CONDITION, READY_CONDITION
-from slipway.fleet.baremetal.cluster import failuredomains
+from slipway.fleet.baremetal.cluster import failuredomains, lookup
 from slipway.fleet.baremetal.cluster.lookup import cluster_name, is_ours
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import cluster_from, paused_by, read
@@ -116,6 +116,7 @@ class BaremetalClusterReconciler:
         self._cache = cache
         self._events = events
         self._clock = clock
+        lookup.add_index(cache)
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(BAREMETAL_CLUSTER, request.name, request.namespace)

@@ -56,6 +56,11 @@ class Host(NamedTuple):
 
 
 def host_from(found: Object) -> Host:
+    # A pool looks at all of its hosts whenever one of them changes.
+    return found.known(_host)
+
+
+def _host(found: Object) -> Host:
     annotations = found.metadata.annotations
     inventory = read(found, MachineInventory)
     owner = HostOwner(*(annotations.get(name, "") for name in names.OWNER_ANNOTATIONS))

@@ -40,6 +40,7 @@ class Allocation:
         self._client = client
         self._cache = cache
         self._options = options
+        self._claiming: set[tuple[str, str]] = set()
 
     async def allocate(self, run: Run) -> bool:
         """Whether there is a host now."""
@@ -81,17 +82,29 @@ class Allocation:
             # A host whose clean does not end is not waited for any longer than for one that does not end its plan.
             claimant = claimant._replace(same=False)
         while True:
-            name = run.intent if run.intent in hosts else claim.choose(members, hosts, claimant, meant, leaving)
-            if name != run.intent:
-                run.mean(name)
-                await run.save()
+            name = run.intent
+            if name not in hosts:
+                name = claim.choose(members, hosts, claimant, meant | self._on_their_way(run.namespace, hosts), leaving)
+            self._claiming.add((run.namespace, name))
             try:
+                if name != run.intent:
+                    run.mean(name)
+                    await run.save()
                 run.host = host_of(await claim.take(self._client, self._cache, name, run.claimant, run.life(claimed=run.now)))
                 return
             except LostClaimError:
                 # What the API server says of it is newer than what the cache does.
                 hosts.pop(name, None)
                 run.mean("")
+            finally:
+                self._claiming.discard((run.namespace, name))
+
+    def _on_their_way(self, namespace: str, hosts: Iterable[str]) -> set[str]:
+        """The hosts that others of this process are about to claim or have just claimed, of which the cache knows nothing yet.
+
+        Many machines that are made at once would else all mean the first host of their pool, one after the other.
+        """
+        return {name for name in hosts if (namespace, name) in self._claiming or self._cache.is_behind(MACHINE_INVENTORY, name, namespace)}
 
     async def _has(self, run: Run) -> bool:
         """Whether the host that is meant, which the pool does not name any more, was claimed by a write whose answer was lost."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from slipway.api.cluster.infrastructure.names import CATALOG_NAME
 from slipway.api.cluster.kinds import (
@@ -21,15 +21,17 @@ from slipway.runtime.logs import fields
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import builtins
+    from collections.abc import Callable, Sequence
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
-    from slipway.runtime.cache.informer import Store
+    from slipway.runtime.cache.store import Store
     from slipway.runtime.objects import Object
 
+T = TypeVar("T")
 _log = logging.getLogger("slipway.fleet.baremetal")
 
 KINDS = (
@@ -80,6 +82,10 @@ class Cached:
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         found = self._store(kind).get(name, namespace)
         return None if found is None else found.content()
+
+    def facts(self, kind: Kind, namespace: str, of: Callable[[Object], T]) -> builtins.list[T]:
+        """What ``of`` says of each of them: asked once for every state of an object, as there may be hundreds of clusters."""
+        return self._store(kind).facts(of, namespace)
 
     def _store(self, kind: Kind) -> Store:
         informer = self._cache.informer(kind)

@@ -7,7 +7,7 @@ The same objections are warnings to who writes an object, and rows of ``fleet pr
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
@@ -21,7 +21,9 @@ from slipway.api.cluster.kinds import (
     MACHINE_DEPLOYMENT,
     MACHINE_INVENTORY_POOL,
 )
+from slipway.fleet.baremetal.cluster import lookup
 from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_machine, of_pool
+from slipway.fleet.baremetal.plans.catalogs import Catalogs
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.known import Cached, NotKnownYetError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
@@ -36,12 +38,13 @@ from slipway.runtime.rbac import READ, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.rollouts.guards import Rollout
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.objects import Object
 
+T = TypeVar("T")
 NAME = "baremetalcluster-guards"
 # Control planes may be of a kind that is not served here, so nobody waits for theirs; what they change is seen at the next look.
 LOOK = 60.0
@@ -89,6 +92,22 @@ WATCHES = (
 )
 
 
+def _rollout(found: Object) -> guards.Rollout | None:
+    return guards.rollout(found.content())
+
+
+def _size(found: Object) -> dict[str, guards.Pool]:
+    return guards.pool_sizes([found.content()])
+
+
+def _pool(found: Object) -> dict[str, str]:
+    return guards.template_pools([found.content()])
+
+
+def _together(parts: Iterable[dict[str, T]]) -> dict[str, T]:
+    return {name: value for part in parts for name, value in part.items()}
+
+
 def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, str, str]:
     """What is said of a cluster: status, reason and message."""
     own = [each for each in around.rollouts or () if each.cluster == cluster]
@@ -97,6 +116,12 @@ def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, 
     if found:
         return FALSE, names.ROLLOUT_OBJECTION_REASON, guards.summary(found)
     return TRUE, names.NO_OBJECTION_REASON, ""
+
+
+def rollouts(known: Cached, namespace: str) -> list[Rollout]:
+    """The control planes and MachineDeployments of a namespace whose machines are ours."""
+    found = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in known.facts(kind, namespace, _rollout)]
+    return [each for each in found if each is not None]
 
 
 class RolloutGuardReconciler:
@@ -115,9 +140,10 @@ class RolloutGuardReconciler:
         self._client = client
         self._cache = cache
         self._known = Cached(cache)
+        lookup.add_index(cache)
         self._catalog_namespace = catalog_namespace
         self._clock = clock
-        self._catalogs: dict[str, tuple[str, dict[str, str]]] = {}
+        self._catalogs = Catalogs(client, cache)
 
     async def reconcile(self, request: Request) -> Result:
         looked = await live(self._cache, request)
@@ -144,29 +170,10 @@ class RolloutGuardReconciler:
 
     async def _around(self, namespace: str) -> guards.Surroundings:
         place = self._catalog_namespace or namespace
-        rolling: list[Manifest] = [
-            {"kind": kind.kind, "apiVersion": kind.api_version, **each}
-            for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT)
-            for each in self._known.list(kind, namespace)
-        ]
-        rollouts = [guards.rollout(each) for each in rolling]
         return guards.Surroundings(
-            catalog=await self._catalog(place),
+            catalog=await self._catalogs.entries(place) or {},
             catalog_place=f"{place}/{names.CATALOG_NAME}",
-            pools=guards.pool_sizes(self._known.list(MACHINE_INVENTORY_POOL, namespace)),
-            templates=guards.template_pools(self._known.list(BAREMETAL_MACHINE_TEMPLATE, namespace)),
-            rollouts=[each for each in rollouts if each is not None],
+            pools=_together(self._known.facts(MACHINE_INVENTORY_POOL, namespace, _size)),
+            templates=_together(self._known.facts(BAREMETAL_MACHINE_TEMPLATE, namespace, _pool)),
+            rollouts=rollouts(self._known, namespace),
         )
-
-    async def _catalog(self, namespace: str) -> dict[str, str]:
-        """The cache has the catalog's metadata, which tells when it is to be read again."""
-        seen = await self._cache.get(CONFIG_MAP, names.CATALOG_NAME, namespace)
-        if seen is None:
-            self._catalogs.pop(namespace, None)
-            return {}
-        version, entries = self._catalogs.get(namespace, ("", {}))
-        if version != seen.metadata.resource_version:
-            found = await self._client.find(CONFIG_MAP, names.CATALOG_NAME, namespace)
-            entries = dict((found or {}).get("data") or {})
-            self._catalogs[namespace] = seen.metadata.resource_version, entries
-        return entries

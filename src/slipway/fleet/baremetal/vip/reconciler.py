@@ -26,6 +26,7 @@ from slipway.api.cluster.kinds import (
 from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.cluster import lookup
 from slipway.fleet.baremetal.cluster.lookup import live, of_cluster, of_inventory, of_machine, of_pool
 from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.baremetal.vip.vip import VIPError
@@ -84,6 +85,11 @@ def _share(found: Object) -> Any:
     )
 
 
+def _of_control_planes(when: Callable[[Object | None, Object | None], bool]) -> Callable[[Object | None, Object | None], bool]:
+    """Workers never hold the address, and are most of the machines."""
+    return lambda old, new: any(each is not None and CONTROL_PLANE_LABEL in each.metadata.labels for each in (old, new)) and when(old, new)
+
+
 def _changed_or_gone(facts: Callable[[Object], Any]) -> Callable[[Object | None, Object | None], bool]:
     """With a machine or a pool its hosts go from the list."""
     when = changed(facts)
@@ -93,7 +99,7 @@ def _changed_or_gone(facts: Callable[[Object], Any]) -> Callable[[Object | None,
 WATCHES = (
     Watch(BAREMETAL_CLUSTER),
     Watch(CLUSTER, of_cluster, changed(cluster_from)),
-    Watch(BAREMETAL_MACHINE, of_machine, _changed_or_gone(_share)),
+    Watch(BAREMETAL_MACHINE, of_machine, _of_control_planes(_changed_or_gone(_share))),
     Watch(MACHINE_INVENTORY_POOL, of_pool, _changed_or_gone(lambda found: read(found, MachineInventoryPool).members)),
     Watch(MACHINE_INVENTORY, of_inventory, changed(_network)),
 )
@@ -114,8 +120,12 @@ async def known_peers(cache: Cache, baremetal: BaremetalCluster, machines: list[
     return vip.peers(baremetal, read_pools, machines, {name: read(found, MachineInventory) for name, found in inventories.items()})
 
 
+def _cluster(found: Object) -> BaremetalCluster:
+    return read(found, BaremetalCluster)
+
+
 async def all_clusters(cache: Cache) -> list[BaremetalCluster]:
-    return [read(found, BaremetalCluster) for found in await cache.list(BAREMETAL_CLUSTER)]
+    return await cache.facts(BAREMETAL_CLUSTER, _cluster)
 
 
 async def publish(client: AsyncClient, wanted: Manifest) -> bool:
@@ -157,6 +167,7 @@ class AliveReconciler:
         self._cache = cache
         self._workload = workload
         self._clock = clock
+        lookup.add_index(cache)
 
     async def reconcile(self, request: Request) -> Result:
         looked = await live(self._cache, request)

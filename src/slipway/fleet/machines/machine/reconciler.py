@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.controller import Watch
     from slipway.runtime.events import EventRecorder
+    from slipway.runtime.objects import Object
 
 _log = logging.getLogger("slipway.fleet.machines.machine")
 
@@ -208,10 +209,18 @@ def is_standalone(machine: Manifest) -> bool:
     return owners.controller_of(machine) is None and not any(label in labels for label in made)
 
 
+def _machine_set(found: Object) -> MachineSet:
+    return read(found, MachineSet)
+
+
+def _deployment(found: Object) -> MachineDeployment:
+    return read(found, MachineDeployment)
+
+
 def _templates(scope: Scope) -> Templates | None:
     if scope.machine_set is None or scope.deployment is None:
         return None
-    made_from, wanted = read(scope.machine_set, MachineSet), read(scope.deployment, MachineDeployment)
+    made_from, wanted = scope.machine_set.known(_machine_set), scope.deployment.known(_deployment)
     created = scope.machine_set.metadata.creation_timestamp or ""
     return Templates(made_from.spec.template.spec, wanted.spec.template.spec, created, wanted.spec.rollout.after)
 

@@ -1,0 +1,122 @@
+"""The objects that an informer keeps: by namespace and name, by whatever indices were asked for, and what is read from them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, TypeVar
+
+from slipway.runtime.logs import fields
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable, Collection, Iterable
+
+    from slipway.runtime.objects import Object
+
+    Keys = Callable[[Object], Iterable[str]]
+
+T = TypeVar("T")
+_log = logging.getLogger("slipway.runtime.informer")
+
+
+class Store:
+    """The objects of an informer, by namespace and name and by whatever indices were asked for."""
+
+    def __init__(self) -> None:
+        self._namespaces: dict[str, dict[str, Object]] = {}
+        self._count = 0
+        self._indices: dict[str, _Index] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        found = self._namespaces.get(namespace)
+        return found.get(name) if found is not None else None
+
+    def indexed(self, index: str, key: str) -> list[Object]:
+        found = self._indices.get(index)
+        if found is None:
+            raise KeyError(f'there is no index "{index}": it must be added before it is asked')
+        return list(found.objects.get(key, {}).values())
+
+    def add_index(self, name: str, keys: Keys) -> None:
+        if name in self._indices:
+            if self._indices[name].keys_of is keys:
+                return
+            raise ValueError(f'there is an index "{name}" already, by another function')
+        index = self._indices[name] = _Index(keys)
+        for known in self.list():
+            index.put(known)
+
+    def put(self, new: Object) -> Object | None:
+        """Keep the object; what it takes the place of."""
+        metadata = new.metadata
+        objects = self._namespaces.get(metadata.namespace)
+        if objects is None:
+            objects = self._namespaces[metadata.namespace] = {}
+        old = objects.get(metadata.name)
+        objects[metadata.name] = new
+        if old is None:
+            self._count += 1
+        for index in self._indices.values():
+            if old is not None:
+                index.remove(old)
+            index.put(new)
+        return old
+
+    def remove(self, last: Object) -> Object | None:
+        """Forget the object of that namespace and name; what was there."""
+        objects = self._namespaces.get(last.metadata.namespace)
+        old = objects.pop(last.metadata.name, None) if objects is not None else None
+        if old is None:
+            return None
+        if not objects:
+            del self._namespaces[last.metadata.namespace]
+        self._count -= 1
+        for index in self._indices.values():
+            index.remove(old)
+        return old
+
+    def facts(self, of: Callable[[Object], T], namespace: str = "") -> builtins.list[T]:
+        """What a function says of every object, which it is asked once for each state of one."""
+        return [each.known(of) for each in self.list(namespace)]
+
+    def missing(self, seen: Collection[tuple[str, str]]) -> list[Object]:
+        """What is here and not among ``seen``."""
+        return [known for known in self.list() if (known.metadata.namespace, known.metadata.name) not in seen]
+
+    def list(self, namespace: str = "") -> list[Object]:
+        """What is there of a namespace, or of all of them; the list is the caller's."""
+        if namespace:
+            return list(self._namespaces.get(namespace, {}).values())
+        return [known for objects in self._namespaces.values() for known in objects.values()]
+
+
+class _Index:
+    def __init__(self, keys: Keys) -> None:
+        self.keys_of = keys
+        self.objects: dict[str, dict[tuple[str, str], Object]] = {}
+        # The keys that an object was put under: asking for them again might give others.
+        self._put: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def put(self, new: Object) -> None:
+        place = new.metadata.namespace, new.metadata.name
+        try:
+            keys = tuple(dict.fromkeys(self.keys_of(new)))
+        except Exception:
+            # One object that a reconciler's function does not understand must not stop the others.
+            _log.exception("An object is left out of an index", extra=fields(object=repr(new)))
+            return
+        if keys:
+            self._put[place] = keys
+        for key in keys:
+            self.objects.setdefault(key, {})[place] = new
+
+    def remove(self, old: Object) -> None:
+        place = old.metadata.namespace, old.metadata.name
+        for key in self._put.pop(place, ()):
+            objects = self.objects[key]
+            objects.pop(place, None)
+            if not objects:
+                del self.objects[key]
