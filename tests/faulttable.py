@@ -93,6 +93,7 @@ FAULTS = (
         "Hosts go on with their plans, and keep the outcome until it can be told. Manager and agents find it again.",
         "Bring it back.",
         (
+            f"{_LONG}::test_an_api_server_that_is_gone_for_minutes_holds_a_rollout_up_for_no_longer_than_that",
             "e2e/test_demo.py::test_with_a_fault_it_tells_what_is_wrong_and_what_to_do_and_ends_right",
             "e2e/test_machines.py::test_an_api_server_that_restarts_during_a_rollout_does_not_stop_it",
             "e2e/test_bootstrap_outages.py::test_leaders_die_and_the_api_server_goes_away",
