@@ -443,16 +443,22 @@ class Course:
 
 
 def up_to_date(found: Manifest | None) -> int:
-    return int(((found or {}).get("status") or {}).get("upToDateReplicas") or 0)
+    """Of what is asked for now: none, where nobody has looked at that yet."""
+    return int(found["status"].get("upToDateReplicas") or 0) if found is not None and _is_observed(found) else 0
+
+
+def _is_observed(found: Manifest) -> bool:
+    return bool((found.get("status") or {}).get("observedGeneration") == found["metadata"].get("generation"))
 
 
 def is_at(found: Manifest | None, replicas: int, version: str) -> bool:
     """A control plane or a deployment with that many machines, all of them well, up to date and at the version."""
-    status = (found or {}).get("status") or {}
+    if found is None or not _is_observed(found):
+        return False
+    status = found["status"]
     counters = {status.get(key) for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")}
-    observed = status.get("observedGeneration") == ((found or {}).get("metadata") or {}).get("generation")
     at = {status["version"]} if "version" in status else {each["version"] for each in status.get("versions") or ()}
-    return observed and counters == {replicas} and at == {version}
+    return counters == {replicas} and at == {version}
 
 
 # What is told.
