@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)-dev/bin
 
-.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo bench bench-lab bench-clusters bench-bootstrap bench-machines bench-registration bench-scale golden kubeadm-suite lock clean
+.PHONY: install install-dev chart test e2e e2e-smoke lint fuzz demo soak bench bench-lab bench-clusters bench-bootstrap bench-machines bench-registration bench-scale golden kubeadm-suite lock clean
 
 # What a user has: slipway and the few packages that it needs, in .venv.
 install: $(VENV)/.installed
@@ -60,6 +60,12 @@ chart: install
 # A bare-metal cluster made and upgraded on simulated hosts, in under a minute.  `make demo ARGS="--fault host-dead"` passes flags on.
 demo: install
 	@$(BIN)/slipway demo $(ARGS)
+
+# For an hour twenty simulated clusters are rolled up and down while things go wrong, and what must never be is watched from outside; the
+# report is in the folder soak-report.  `make soak ARGS="--minutes 3 --clusters 2 --seed 7"` is a short one that can be repeated,
+# `make soak ARGS="--kills 1000"` kills the manager so often.
+soak: install
+	@$(BIN)/python -m slipway.simulation.soak $(ARGS)
 
 # Side by side with the real kubeadm, which is built from its Go module: needs Go, once about 3 minutes.  As root also the lab, and
 # real clusters of both, for which the real kubeadm's upgrades take most of an hour.

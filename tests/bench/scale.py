@@ -202,7 +202,7 @@ class Fleet:
             self._start_ours("bootstrap,baremetal,inventory")
         elif self.who == "sharded":
             for number in range(2):
-                self._start_ours("all", "--shards=2", name=f"slipway-{number}")
+                self._start_ours("all", "--leader-elect", "--shards=2", name=f"slipway-{number}")
         else:
             self._start_ours("all")
         for running in self.managers:
@@ -503,10 +503,13 @@ def verdicts(results: Results) -> list[str]:
             found.append(_verdict(f"{size}: kB a host over the start", mine.memory_a_host, 60))
         one = results.runs.get(f"shards ours {size}")
         if part == "shards" and who == "sharded" and one is not None:
-            (cpu, memory) = one.each[0]
+            (cpu, memory), start = one.each[0], mine.start_memory / len(mine.each)
             for number, (its_cpu, its_memory) in enumerate(mine.each):
                 found.append(_verdict(f"{size}: processor time of shard {number + 1}, of one's", its_cpu / cpu, 0.6))
-                found.append(_verdict(f"{size}: memory of shard {number + 1}, of one's", its_memory / memory, 0.6))
+                # What a process has before there is a host cannot be divided: it is told, and not judged.
+                over = (its_memory - start) / (memory - one.start_memory)
+                whole = f"{its_memory:.0f} MB of {memory:.0f} MB in all"
+                found.append(_verdict(f"{size}: memory of shard {number + 1} over the start, of one's ({whole})", over, 0.6))
     for key, rest in results.rest.items():
         found.append(_verdict(f"{key}: per cent of a core at rest for {rest.minutes:.0f} minutes", rest.of_a_core, 5))
     return found

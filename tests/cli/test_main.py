@@ -126,3 +126,10 @@ def test_a_deprecated_flag_is_told_once_the_command_line_is_understood(run: Run,
 def test_the_program_knows_its_name(called: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [called])
     assert program.program_name() == name
+
+
+def test_commands_that_kubeadm_has_not_say_a_sentence_and_no_more(run: Run, tmp_path: Path) -> None:
+    outcome = run("fleet", "status", "--kubeconfig", str(tmp_path / "none"))
+    assert (outcome.code, outcome.err) == (1, f"error: cannot read the kubeconfig {tmp_path / 'none'}: No such file or directory\n")
+    outcome = run("fleet")
+    assert (outcome.code, outcome.err.splitlines()[0][:52]) == (1, "error: what fleet is to do is missing: name one of e")

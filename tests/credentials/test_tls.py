@@ -102,4 +102,4 @@ def test_no_other_module_goes_by_the_defaults_of_python() -> None:
     source = Path(slipway.__file__).parent
     found = {str(path.relative_to(source)) for path in source.rglob("*.py") if made_elsewhere.search(path.read_text())}
     # A program of the lab's OS images stands alone there, without Slipway.
-    assert found == {"credentials/tls.py", "lab/osimage/programs/registry.py"}
+    assert found == {"credentials/tls.py", "agent/staging/registry.py"}

@@ -65,6 +65,13 @@ def test_a_check_that_does_not_hold_is_shown() -> None:
     assert "  NOT  all is well  it is not" in text
 
 
+def test_what_stays_up_says_in_the_end_what_can_be_typed() -> None:
+    kept = Event("kept", command="export KUBECONFIG=/x", text="export KUBECONFIG=/x\nslipway fleet status")
+    text = plain([Event("report", text="/r.html"), kept, Event("verified", ok=True, checks=(Check("all is well", True, "it is"),))])
+    assert text.startswith("export KUBECONFIG=/x\n")
+    assert text.endswith("until Ctrl-C. In another terminal:\n  export KUBECONFIG=/x\n  slipway fleet status\n")
+
+
 def plain(told: list[Event]) -> str:
     out = io.StringIO()
     view = PlainLines(out)

@@ -29,6 +29,8 @@ FINALIZER = "labmachine.infrastructure.cluster.x-k8s.io"
 # Long enough for each of upstream's controllers to look at everything.
 HANDED_BACK_FOR = 45.0
 UPSTREAM = ("core", "control-plane", "bootstrap")
+# The same of ours: what the lab makes of machines is the test's own infrastructure.
+OURS = "bootstrap,machines,controlplane"
 _ETCD = "/etc/kubernetes/pki/etcd"
 _ETCD_CREDENTIALS = f"--endpoints=https://127.0.0.1:2379 --cacert={_ETCD}/ca.crt --cert={_ETCD}/server.crt --key={_ETCD}/server.key"
 
@@ -194,7 +196,7 @@ class Watchman:
 
 def test_a_control_plane_of_three_is_made_and_rolled_by_ours_alone(tmp_path: Path) -> None:
     with fleet(tmp_path, "roll") as made:
-        made.plane.start_slipway("--controllers=all", "--webhook-port=0").await_health()
+        made.plane.start_slipway(f"--controllers={OURS}", "--webhook-port=0").await_health()
         made.make(3)
         made.until("three control planes are there", lambda: made.is_at(OLD, 3))
         before = made.machines()
@@ -216,11 +218,12 @@ def test_a_cluster_of_upstreams_is_taken_over_in_the_middle_of_its_rollout_scale
         made.make(3)
         made.until("three control planes are there", lambda: made.is_at(OLD, 3))
         made.upgrade()
-        made.until("the first one is replaced", lambda: sorted(made.machines().values()) == [OLD, OLD, NEW], 900)
+        # The next one may be on its way by then: a host is made between two looks.
+        made.until("the first one is replaced", lambda: list(made.machines().values()).count(OLD) == 2, 900)
         before = made.machines()
         for running in theirs:
             running.stop()
-        ours = made.plane.start_slipway("--controllers=all", "--webhook-port=0")
+        ours = made.plane.start_slipway(f"--controllers={OURS}", "--webhook-port=0")
         ours.await_health()
         made.until("all are at the new version", lambda: made.is_at(NEW, 3), 1500)
         kept = {name for name, version in before.items() if version == NEW}

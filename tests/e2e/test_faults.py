@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from simulation import predecessor
+from simulation.clusters import NAME, PLANE, Bare
 from simulation.estate import FIRST, SECOND, SPACE, condition
+from simulation.hostfaults import comes_back_clean, give_up, health_check
+from simulation.managers import KillableEstate, SucceededEstate, TwinEstate
 from simulation.rollouts import cluster, failing, killed, replacing, roll_control_plane
 from simulation.sabotage import CLEAN, REPROVISION, Fault, Saboteur, everywhere
 
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CONFIG_MAP, MACHINE, POD
+from slipway.api.cluster.kinds import (
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    CONFIG_MAP,
+    MACHINE,
+    MACHINE_HEALTH_CHECK,
+    NODE,
+    POD,
+)
+from slipway.fleet.baremetal.options import BaremetalOptions
 
 pytestmark = [
     pytest.mark.asyncio,
@@ -78,4 +96,160 @@ async def test_a_control_plane_that_cannot_join_is_told_with_what_to_look_at_and
         for host in bare.hosts[:3]:
             host.machine.faults.fails = {}
         await estate.client.delete(MACHINE, failed["metadata"]["ownerReferences"][0]["name"], SPACE)
+        await bare.at(SECOND, FIRST, PATIENCE)
+
+
+# Managers.
+
+
+@pytest.mark.parametrize("after", [20, 90, 250])
+async def test_a_manager_that_is_upgraded_in_the_middle_of_a_rollout_goes_on_with_what_the_older_one_wrote(
+    tmp_path: Path, after: int
+) -> None:
+    """The older one is of the first commit that had all of this: its objects and its plans are in flight."""
+    if not predecessor.extract(tmp_path):
+        pytest.skip(f"the history of this repository does not have the commit {predecessor.COMMIT}")
+    estate = SucceededEstate(tmp_path)
+    async with cluster(PATIENCE, estate) as (_, bare):
+        async with replacing(bare, 5):
+            await roll_control_plane(bare, SECOND)
+            await estate.upgrade(after, 60)
+            await bare.at(SECOND, FIRST, PATIENCE)
+            await bare.roll_workers(SECOND)
+            await bare.at(SECOND, SECOND, PATIENCE)
+        await bare.verify(SECOND)
+
+
+async def test_of_two_managers_one_leads_and_one_that_was_frozen_while_the_other_took_over_does_nothing_twice() -> None:
+    estate = TwinEstate()
+    async with cluster(PATIENCE, estate) as (_, bare):
+        frozen, leading = estate.first, estate.holder()
+        await estate.start_other()
+        async with replacing(bare, 5):
+            await roll_control_plane(bare, SECOND)
+            await replaced(bare, SECOND)
+            assert estate.holder() == leading
+            os.kill(frozen, signal.SIGSTOP)
+            await estate.until(lambda: asyncio.sleep(0, estate.holder() not in ("", leading)), "the other one leads", 120)
+            await replaced(bare, SECOND, 2)
+            os.kill(frozen, signal.SIGCONT)
+            await bare.at(SECOND, FIRST, PATIENCE)
+            await bare.roll_workers(SECOND)
+            await bare.at(SECOND, SECOND, PATIENCE)
+        await bare.verify(SECOND)
+
+
+async def replaced(bare: Bare, version: str, number: int = 1) -> None:
+    """Until so many control planes are at a version, and well."""
+
+    async def there() -> bool:
+        found = [each for each in await bare.machines() if "cluster.x-k8s.io/control-plane" in each["metadata"]["labels"]]
+        well = [each for each in found if each["spec"]["version"] == version and condition(each, "Ready").get("status") == "True"]
+        return len(well) >= number
+
+    await bare.estate.until(there, f"{number} control planes are at {version}", PATIENCE)
+
+
+# Control planes.
+
+
+async def test_a_control_plane_whose_host_dies_in_the_middle_of_a_rollout_is_replaced_without_its_etcd_member_and_its_node() -> None:
+    estate = KillableEstate(options=BaremetalOptions(host_deadline=timedelta(seconds=5)))
+    async with cluster(PATIENCE, estate, spare=1) as (_, bare):
+        await health_check(bare, PLANE, {"cluster.x-k8s.io/control-plane": ""})
+        await roll_control_plane(bare, SECOND)
+        await replaced(bare, SECOND)
+        old = next(each for each in await bare.machines() if is_old_plane(each))
+        name = old["spec"]["providerID"].removeprefix("baremetal:///")
+        host = bare.host(name)
+        host.machine.faults.dead = True
+        host.power_off()
+        await give_up(bare, name, "its power supply is gone")
+        await bare.at(SECOND, FIRST, PATIENCE)
+        assert name not in await bare.hosts_of(control_plane=True)
+        own = host.machine.hardware.address.partition("/")[0]
+        assert [member.peer_url for member in bare.workload.etcd.members.values() if own in member.peer_url] == []
+        assert [node for node in bare.workload.client.list(NODE) if node["spec"].get("providerID") == f"baremetal:///{name}"] == []
+        await estate.client.delete(MACHINE_HEALTH_CHECK, PLANE, SPACE)
+        await comes_back_clean(bare, host)
+
+
+def is_old_plane(machine: dict[str, Any]) -> bool:
+    metadata = machine["metadata"]
+    plane = "cluster.x-k8s.io/control-plane" in metadata["labels"]
+    return plane and machine["spec"]["version"] == FIRST and "deletionTimestamp" not in metadata
+
+
+async def test_an_etcd_member_that_never_starts_is_told_and_goes_with_its_machine() -> None:
+    async with cluster(PATIENCE) as (estate, bare):
+        for host in bare.hosts[:3]:
+            host.machine.faults.etcd_fails = True
+        await roll_control_plane(bare, SECOND)
+        etcd = bare.workload.etcd
+
+        async def added() -> bool:
+            return any(member.learner and not member.running for member in etcd.members.values())
+
+        await estate.until(added, "a member that does not start was added", PATIENCE)
+
+        async def told() -> list[str]:
+            new = [each for each in await bare.machines() if each["spec"]["version"] == SECOND]
+            said = [condition(each, "EtcdMemberHealthy") for each in new]
+            return [each["message"] for each in said if each.get("status") in ("False", "Unknown")]
+
+        await estate.until(told, "the Machine tells of its member", PATIENCE)
+        assert etcd.has_quorum()
+        for host in bare.hosts[:3]:
+            host.machine.faults.etcd_fails = False
+        (new,) = [each for each in await bare.machines() if each["spec"]["version"] == SECOND]
+        await estate.client.delete(MACHINE, new["metadata"]["name"], SPACE)
+        await bare.at(SECOND, FIRST, PATIENCE)
+        assert len(etcd.members) == 3
+        assert all(member.running and not member.learner for member in etcd.members.values())
+
+
+async def test_when_the_holder_of_the_address_is_cut_off_another_one_has_it_and_the_rollout_goes_on() -> None:
+    async with cluster(PATIENCE) as (estate, bare), replacing(bare, 2):
+        machines = [host.machine for host in bare.hosts[:3]]
+        (holder,) = estate.world.segment.holders(bare.vip, machines)
+        version = await bare.older_release()
+        await bare.roll_workers(version)
+        holder.faults.cut_off = True
+        holder.changed()
+        await bare.estate.until(lambda: asyncio.sleep(0, estate.world.segment.takeovers[bare.vip] > 1), "another one has the address")
+        await bare.workers_at(version, PATIENCE)
+        (other,) = estate.world.segment.holders(bare.vip, machines)
+        assert other is not holder
+        holder.faults.cut_off = False
+        holder.changed()
+        await estate.until(lambda: asyncio.sleep(0, len(estate.world.segment.holders(bare.vip, machines)) == 1), "one has the address")
+        assert bare.workload.etcd.has_quorum()
+
+
+async def test_a_control_plane_that_is_cut_off_while_another_is_being_replaced_is_waited_for() -> None:
+    """Two of three are left then, and one of two is no quorum: nothing can be done until it is back, and nothing is done meanwhile."""
+    async with cluster(PATIENCE) as (estate, bare), replacing(bare, 3):
+        estate.world.registry.flows.clear()
+        await roll_control_plane(bare, SECOND)
+        await failing(bare, "PlanApplied", "PlanRunning", PATIENCE)
+        machines = [host.machine for host in bare.hosts[:3]]
+        (holder,) = estate.world.segment.holders(bare.vip, machines)
+        holder.faults.cut_off = True
+        holder.changed()
+
+        def unreachable(found: dict[str, Any]) -> bool:
+            return condition(found, "VIPReady").get("reason") == "APINotReachable"
+
+        await estate.when(BAREMETAL_CLUSTER, NAME, unreachable, "that nobody answers at the address is told", PATIENCE)
+        estate.world.registry.flows.set()
+        holder.faults.cut_off = False
+        holder.changed()
+        await bare.at(SECOND, FIRST, PATIENCE)
+
+
+async def test_a_layer_that_ends_in_its_middle_is_pulled_again_by_itself() -> None:
+    async with cluster(PATIENCE) as (estate, bare), replacing(bare, 3):
+        estate.world.registry.broken = 1
+        await roll_control_plane(bare, SECOND)
+        await failing(bare, "PlanApplied", "PlanRunning", PATIENCE, message="unexpected EOF in a layer")
         await bare.at(SECOND, FIRST, PATIENCE)

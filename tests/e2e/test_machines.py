@@ -112,7 +112,8 @@ async def _resource_sets(life: Life) -> list[dict[str, Any]]:
     seen.append(await _addons(life, "one is kept up to date", lambda addons: addons["applied"]["addon-kept"] == "2"))
     assert seen[-1]["applied"]["addon-once"] == "1"
     await client.delete(CLUSTER_RESOURCE_SET, "once", NAMESPACE)
-    seen.append(await _addons(life, "one set is gone", lambda addons: list(addons["sets"]) == ["kept"]))
+    # What a set names belongs to it, and goes with the last one that names it.
+    seen.append(await _addons(life, "one set is gone", lambda addons: (list(addons["sets"]), len(addons["sources"])) == (["kept"], 1)))
     return seen
 
 
@@ -127,12 +128,12 @@ async def _addons(life: Life, said: str, done: Callable[[dict[str, Any]], bool])
         sets = await life.client.list(CLUSTER_RESOURCE_SET, NAMESPACE)
         applied = [await life.client.find(CONFIG_MAP, f"addon-{name}", "default") for name in ("once", "kept")]
         bindings = await life.client.list(CLUSTER_RESOURCE_SET_BINDING, NAMESPACE)
-        sources = [await life.client.get(kind, name, NAMESPACE) for kind, name in ((CONFIG_MAP, "once"), (SECRET, "kept"))]
+        sources = [await life.client.find(kind, name, NAMESPACE) for kind, name in ((CONFIG_MAP, "once"), (SECRET, "kept"))]
         return {
             "sets": {each["metadata"]["name"]: _told(each) for each in sets},
             "applied": {each["metadata"]["name"]: each["data"]["number"] for each in applied if each is not None},
             "bindings": [(_owners(each), _bound(each)) for each in bindings],
-            "sources": [_owners(each) for each in sources],
+            "sources": [_owners(each) for each in sources if each is not None],
         }
 
     async def right() -> bool:
@@ -143,9 +144,9 @@ async def _addons(life: Life, said: str, done: Callable[[dict[str, Any]], bool])
 
 
 def _told(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    status = found["status"]
+    status = found.get("status") or {}
     older = ((status.get("deprecated") or {}).get("v1beta1") or {}).get("conditions") or []
-    return sorted((one["type"], one["status"], one.get("reason", "")) for one in [*status["conditions"], *older])
+    return sorted((one["type"], one["status"], one.get("reason", "")) for one in [*(status.get("conditions") or ()), *older])
 
 
 def _owners(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -156,9 +157,9 @@ def _bound(binding: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     return sorted(
         (
             each["clusterResourceSetName"],
-            [{key: value for key, value in one.items() if key != "lastAppliedTime"} for one in each["resources"]],
+            [{key: value for key, value in one.items() if key != "lastAppliedTime"} for one in each.get("resources") or ()],
         )
-        for each in binding["spec"]["bindings"]
+        for each in (binding.get("spec") or {}).get("bindings") or ()
     )
 
 

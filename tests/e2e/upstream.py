@@ -203,7 +203,7 @@ class Plane:
         health = f"127.0.0.1:{free_port()}"
         command = [
             *(sys.executable, *program, "manager", "run", f"--kubeconfig={kubeconfig or self.kubeconfig}"),
-            *(f"--health-addr={health}", "--metrics-bind-address=0", *flags),
+            *(f"--health-addr={health}", "--metrics-bind-address=0", f"--registration-bind-address=127.0.0.1:{free_port()}", *flags),
         ]
         return self._start(name, command, health)
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import NODE
 from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError, LiveCluster, Probe
+from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError, LiveCluster, Probe, until_next
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.runtime.objects import Object
 
-pytestmark = pytest.mark.asyncio
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 QUICK = 0.02
 
@@ -50,6 +52,7 @@ async def live(heard: Heard) -> AsyncIterator[LiveCluster]:
         await cluster.close()
 
 
+@pytest.mark.asyncio
 async def test_nodes_are_found_by_the_id_of_their_provider_and_told() -> None:
     heard = Heard()
     async with EmbeddedServer(tls=False) as server, AsyncClient(server.connection()) as client:
@@ -63,6 +66,7 @@ async def test_nodes_are_found_by_the_id_of_their_provider_and_told() -> None:
             await eventually(lambda: heard.nodes == ["n", "m"])
 
 
+@pytest.mark.asyncio
 async def test_while_there_is_no_connection_it_is_said_why() -> None:
     heard = Heard()
     async with live(heard) as cluster:
@@ -72,6 +76,7 @@ async def test_while_there_is_no_connection_it_is_said_why() -> None:
         assert heard.changes == 1
 
 
+@pytest.mark.asyncio
 async def test_a_cluster_that_comes_later_is_connected_to() -> None:
     heard = Heard()
     async with EmbeddedServer(tls=False) as server, live(heard) as cluster:
@@ -81,6 +86,7 @@ async def test_a_cluster_that_comes_later_is_connected_to() -> None:
         assert heard.changes == 2
 
 
+@pytest.mark.asyncio
 async def test_the_cache_of_a_cluster_that_does_not_answer_is_dropped_after_five_failures() -> None:
     heard, failed, changes = Heard(), [], []
 
@@ -108,3 +114,14 @@ async def test_the_cache_of_a_cluster_that_does_not_answer_is_dropped_after_five
             assert cluster.cache
     finally:
         await cluster.close()
+
+
+@given(st.floats(0, 1e6), st.floats(0.1, 60))
+def test_clusters_are_probed_once_an_interval_at_moments_that_they_share(began: float, interval: float) -> None:
+    moments = [began]
+    for _ in range(4):
+        moments.append(moments[-1] + until_next(moments[-1], interval))
+    apart = [after - before for before, after in pairwise(moments)]
+    assert 0.95 * interval - 1e-6 <= apart[0] <= 1.05 * interval + 1e-6
+    assert apart[1:] == pytest.approx([interval] * 3, abs=1e-6)
+    assert moments[1] / (interval / 10) == pytest.approx(round(moments[1] / (interval / 10)), abs=1e-4)

@@ -9,6 +9,7 @@ ANSWERS = {
     "kubectl": ("version --client", "Client Version: {0}\\nKustomize Version: v5.7.1\\n"),
     "kubeadm": ("version --output short", "{0}\\n"),
     "etcd": ("--version", "etcd Version: {1}\\nGit SHA: Not provided (use ./build instead of go build)\\nGo Version: go1.26.8\\n"),
+    "etcdutl": ("version", "etcdutl version: {1}\\nAPI version: 3.6\\n"),
     "etcdctl": ("version", "etcdctl version: {1}\\nAPI version: 3.6\\n"),
     "coredns": ("-version", "CoreDNS-{1}\\nlinux/amd64, go1.26.8, \\n"),
     "pause": ("-v", "pause.c {0}\\n"),

@@ -319,7 +319,7 @@ async def test_on_stop_what_does_not_end_in_its_grace_is_cancelled(client: Async
 async def test_who_may_not_work_does_not(client: AsyncClient) -> None:
     allowed = False
     reconciler = Recording()
-    async with running(client, reconciler, may_work=lambda: allowed) as run:
+    async with running(client, reconciler, may_work=lambda _: allowed) as run:
         await client.create(CONFIG_MAP, manifest("a"))
         await eventually(lambda: run.metric("workqueue_work_duration_seconds_count", name="recording") == 1)
         assert reconciler.asked == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 from simulation.estate import FIRST, SECOND, SPACE, Estate, condition, virtual_address
@@ -35,43 +36,44 @@ PLANE, WORKERS = f"{NAME}-control-plane", f"{NAME}-workers"
 
 
 def manifests(
-    estate: Estate, vip: str, planes: list[str], workers: list[str], *, version: str = FIRST, **plane: Any
+    estate: Estate, vip: str, planes: list[str], workers: list[str], *, version: str = FIRST, name: str = NAME, vrid: int = 51, **plane: Any
 ) -> list[tuple[Kind, Manifest]]:
+    of_planes, of_workers = f"{name}-control-plane", f"{name}-workers"
     registry = estate.world.registry.address
     group = BAREMETAL_MACHINE_TEMPLATE.group
-    labels = {"cluster.x-k8s.io/cluster-name": NAME}
+    labels = {"cluster.x-k8s.io/cluster-name": name}
     reference = {"apiGroup": group, "kind": "BaremetalMachineTemplate"}
-    selector = {**labels, "cluster.x-k8s.io/deployment-name": WORKERS}
+    selector = {**labels, "cluster.x-k8s.io/deployment-name": of_workers}
     machine = {
-        "clusterName": NAME,
+        "clusterName": name,
         "version": version,
-        "bootstrap": {"configRef": {"apiGroup": KUBEADM_CONFIG_TEMPLATE.group, "kind": "KubeadmConfigTemplate", "name": WORKERS}},
-        "infrastructureRef": {**reference, "name": WORKERS},
+        "bootstrap": {"configRef": {"apiGroup": KUBEADM_CONFIG_TEMPLATE.group, "kind": "KubeadmConfigTemplate", "name": of_workers}},
+        "infrastructureRef": {**reference, "name": of_workers},
     }
     written: list[tuple[Kind, str, Manifest]] = [
-        (MACHINE_INVENTORY_POOL, f"{PLANE}-pool", _pool(planes)),
-        (MACHINE_INVENTORY_POOL, f"{WORKERS}-pool", _pool(workers)),
-        (BAREMETAL_MACHINE_TEMPLATE, PLANE, template(f"{PLANE}-pool")),
-        (BAREMETAL_MACHINE_TEMPLATE, WORKERS, template(f"{WORKERS}-pool")),
-        (KUBEADM_CONFIG_TEMPLATE, WORKERS, {"template": {"spec": {"verbosity": 1}}}),
-        (BAREMETAL_CLUSTER, NAME, {"controlPlaneLoadBalancer": {"host": vip, "port": 6443, "type": "Internal", "vrid": 51}}),
+        (MACHINE_INVENTORY_POOL, f"{of_planes}-pool", _pool(planes, name)),
+        (MACHINE_INVENTORY_POOL, f"{of_workers}-pool", _pool(workers, name)),
+        (BAREMETAL_MACHINE_TEMPLATE, of_planes, template(f"{of_planes}-pool")),
+        (BAREMETAL_MACHINE_TEMPLATE, of_workers, template(f"{of_workers}-pool")),
+        (KUBEADM_CONFIG_TEMPLATE, of_workers, {"template": {"spec": {"verbosity": 1}}}),
+        (BAREMETAL_CLUSTER, name, {"controlPlaneLoadBalancer": {"host": vip, "port": 6443, "type": "Internal", "vrid": vrid}}),
         (
             KUBEADM_CONTROL_PLANE,
-            PLANE,
+            of_planes,
             {
                 "replicas": len(planes),
                 "version": version,
                 "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}},
-                "machineTemplate": {"spec": {"infrastructureRef": {**reference, "name": PLANE}}},
+                "machineTemplate": {"spec": {"infrastructureRef": {**reference, "name": of_planes}}},
                 "kubeadmConfigSpec": {"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}},
                 **plane,
             },
         ),
         (
             MACHINE_DEPLOYMENT,
-            WORKERS,
+            of_workers,
             {
-                "clusterName": NAME,
+                "clusterName": name,
                 "replicas": len(workers),
                 "selector": {"matchLabels": selector},
                 "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}},
@@ -80,15 +82,15 @@ def manifests(
         ),
         (
             CLUSTER,
-            NAME,
+            name,
             {
                 "clusterNetwork": {"pods": {"cidrBlocks": ["192.168.0.0/16"]}, "serviceDomain": "cluster.local"},
-                "infrastructureRef": {"apiGroup": group, "kind": "BaremetalCluster", "name": NAME},
-                "controlPlaneRef": {"apiGroup": KUBEADM_CONTROL_PLANE.group, "kind": "KubeadmControlPlane", "name": PLANE},
+                "infrastructureRef": {"apiGroup": group, "kind": "BaremetalCluster", "name": name},
+                "controlPlaneRef": {"apiGroup": KUBEADM_CONTROL_PLANE.group, "kind": "KubeadmControlPlane", "name": of_planes},
             },
         ),
     ]
-    made = [(kind, {"metadata": {"name": name, "namespace": SPACE, "labels": labels}, "spec": spec}) for kind, name, spec in written]
+    made = [(kind, {"metadata": {"name": named, "namespace": SPACE, "labels": labels}, "spec": spec}) for kind, named, spec in written]
     made[-1][1]["metadata"]["annotations"] = {"cpaas.io/registry-address": registry}
     return made
 
@@ -108,7 +110,9 @@ class Bare:
         self.control_planes, self.replicas = planes, workers
         """How many there are to be: a pool may have more hosts."""
         self.worker_pool = f"{WORKERS}-pool"
-        self._patch_release = int(FIRST.rpartition(".")[2])
+        minor, _, patch = FIRST.rpartition(".")
+        before = f"v1.{int(minor.rpartition('.')[2]) - 1}"
+        self._older = chain((f"{minor}.{each}" for each in reversed(range(int(patch)))), (f"{before}.{each}" for each in range(99, -1, -1)))
         self.vip = virtual_address()
         self.watchman = Watchman(estate)
 
@@ -127,8 +131,7 @@ class Bare:
 
     async def older_release(self, *, listed: bool = True) -> str:
         """Another patch release of the first version with an image: older ones, as a worker may not be ahead of its control plane."""
-        self._patch_release -= 1
-        version = f"{FIRST.rpartition('.')[0]}.{self._patch_release}"
+        version = next(self._older)
         self.estate.world.registry.push("os", version, version)
         if listed:
             await self.list_image(version)
@@ -154,6 +157,10 @@ class Bare:
         meant = [(each.get("status") or {}).get("machineInventoryRef") for each in of_kind]
         return {reference["name"] for reference in meant if reference}
 
+    def host(self, name: str) -> Life:
+        """The host of an inventory."""
+        return next(each for each in self.hosts if self.estate.name_of(each) == name)
+
     @property
     def workload(self) -> WorkloadCluster:
         (cluster,) = self.estate.world.clusters.values()
@@ -165,6 +172,18 @@ class Bare:
 
     async def machines(self) -> list[Manifest]:
         return await self.estate.client.list(MACHINE, SPACE)
+
+    async def workers_at(self, version: str, patience: float = 60) -> None:
+        """Until every worker is there, in its version, and well, whatever its control plane is."""
+        local = LocalClient(self.estate.server.core)
+
+        async def there() -> bool:
+            await asyncio.sleep(0.1)
+            found = [each for each in local.list(MACHINE, SPACE) if "cluster.x-k8s.io/control-plane" not in each["metadata"]["labels"]]
+            well = [each for each in found if condition(each, "Ready").get("status") == "True" and each["spec"]["version"] == version]
+            return len(found) == len(well) == self.replicas
+
+        await self.estate.until(there, f"workers are at {version}", patience)
 
     async def at(self, planes: str, workers: str, patience: float = 60) -> None:
         """Until every machine is there, in its version, and well."""
@@ -245,8 +264,8 @@ class Bare:
         return "\n".join(lines)
 
 
-def _pool(names: list[str]) -> Manifest:
-    return {"clusterName": NAME, "machineInventories": [{"name": name} for name in names]}
+def _pool(names: list[str], cluster: str) -> Manifest:
+    return {"clusterName": cluster, "machineInventories": [{"name": name} for name in names]}
 
 
 def template(pool: str) -> Manifest:

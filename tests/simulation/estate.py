@@ -166,7 +166,7 @@ class Estate:
         def usable(found: Manifest) -> bool:
             return bool((found.get("status") or {}).get("registrationURL"))
 
-        return await self.when(MACHINE_REGISTRATION, "all", usable, "hosts can register")
+        return await self.when(MACHINE_REGISTRATION, "all", usable, "hosts can register", 60)
 
     async def hosts(self, number: int, *, auth: str = "tpm", version: str = FIRST) -> list[Life]:
         """Switch on so many hosts, and wait until they are registered and have nothing to do."""
@@ -179,7 +179,7 @@ class Estate:
             self.world.give_registration(host, told, ca, auth=auth)
             await host.power_on()
         for host in made:
-            await self.when(MACHINE_INVENTORY, self.name_of(host), _is_ready, f"{host.machine.hardware.name} is registered", 30)
+            await self.when(MACHINE_INVENTORY, self.name_of(host), _is_ready, f"{host.machine.hardware.name} is registered", 60)
         return made
 
     async def registration_authority(self) -> str:

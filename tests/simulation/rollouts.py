@@ -17,11 +17,12 @@ from slipway.simulation.boot import Life
 
 
 @asynccontextmanager
-async def cluster(patience: float, **options: object) -> AsyncIterator[tuple[KillableEstate, Bare]]:
-    """At the first version; what must never be was not, when it is over."""
-    async with KillableEstate(**options) as estate:
-        bare = Bare(estate, await estate.hosts(5), planes=3, workers=2)
-        await bare.make(FIRST, "v1.35.4", "v1.36.3")
+async def cluster(patience: float, made: KillableEstate | None = None, *, spare: int = 0) -> AsyncIterator[tuple[KillableEstate, Bare]]:
+    """At the first version; what must never be was not, when it is over.  ``spare``: so many hosts more in the control plane's pool."""
+    async with made or KillableEstate() as estate:
+        bare = Bare(estate, await estate.hosts(5 + spare), planes=3 + spare, workers=2)
+        bare.control_planes = 3
+        await bare.make(FIRST, "v1.35.4", "v1.36.3", replicas=3)
         await bare.at(FIRST, FIRST, patience)
         estate.follow(bare.workload)
         yield estate, bare

@@ -29,8 +29,9 @@ _CONTAINERS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 _UNITS = "/etc/systemd/system"
 
 
-def gather(machine: Machine, registry: str, booted: dict[str, str], plan: str) -> dict[str, Any]:
-    """``booted`` is the image, which is looked at once a boot, and ``plan`` the checksum of the plan that is applied."""
+def gather(machine: Machine, registry: str, booted: dict[str, str], plan: str, staging: dict[str, object] | None = None) -> dict[str, Any]:
+    """``booted`` is the image, which is looked at once a boot, ``plan`` the checksum of the plan that is applied, ``staging`` the image
+    that the host is to have ahead."""
     facts: dict[str, Any] = {
         "freeBytes": {folder: free for folder in _FOLDERS if (free := machine.free_bytes(folder)) is not None},
         "image": booted,
@@ -39,7 +40,7 @@ def gather(machine: Machine, registry: str, booted: dict[str, str], plan: str) -
     if registry:
         reachable, message = reach(machine, registry)
         facts["registry"] = {"address": registry, "reachable": reachable, "message": message}
-    return facts
+    return {**facts, "staging": staging} if staging is not None else facts
 
 
 def after(before: bytes, host: Host, plan: str) -> bytes:
@@ -55,7 +56,7 @@ def _state(host: Host, plan: str) -> dict[str, Any]:
 def is_news(before: bytes, facts: dict[str, Any], age: float) -> bool:
     """Whether facts are worth a write: when something changed that is more than some bytes of free space, or the told ones are old."""
     known = _known(before)
-    if age >= RENEWAL or any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "plan", "registry")):
+    if age >= RENEWAL or any(known.get(key) != facts.get(key) for key in ("bootId", "image", "clean", "plan", "registry", "staging")):
         return True
     return _has_changed(known.get("freeBytes"), facts["freeBytes"])
 
@@ -82,6 +83,11 @@ def registry_of(facts: bytes) -> str:
         return ""
 
 
+def staging_of(facts: bytes) -> object:
+    """What facts tell of the image that the host is to have ahead."""
+    return _known(facts).get("staging")
+
+
 def boot_id(host: Host) -> str:
     return _text(host, _BOOT_ID)
 
@@ -90,13 +96,13 @@ def image(machine: Machine) -> dict[str, str]:
     """The booted operating system: the image that it came from, as it says itself, and the version of its kubelet."""
     fields = os_release(machine.host)
     reference = fields.get("IMAGE") or ":".join(filter(None, (fields.get("IMAGE_ID"), fields.get("IMAGE_VERSION"))))
-    found = {"reference": reference, "digest": fields.get("IMAGE_DIGEST", ""), "version": _kubelet_version(machine)}
+    found = {"reference": reference, "digest": fields.get("IMAGE_DIGEST", ""), "version": kubelet_version(machine)}
     return {name: value for name, value in found.items() if value}
 
 
-def _kubelet_version(machine: Machine) -> str:
+def kubelet_version(machine: Machine, program: str = "kubelet", folder: str = paths.WORK) -> str:
     """Empty where there is no kubelet, or none that says what it is."""
-    command = Command(program="kubelet", arguments=("--version",), folder=paths.WORK, timeout=_KUBELET_TIMEOUT)
+    command = Command(program=program, arguments=("--version",), folder=folder, timeout=_KUBELET_TIMEOUT)
     try:
         said = machine.execute(command, stop=lambda: False).output.decode(errors="replace").split()
     except CannotStartError:

@@ -18,7 +18,8 @@ from slipway.agent.plan.journal import JournalFile
 from slipway.agent.plan.runner import Runner, end_leftovers
 from slipway.agent.progress import LOST, Progress
 from slipway.agent.secret import SecretClient
-from slipway.api.elemental import names
+from slipway.agent.staging.stager import Stager
+from slipway.api.elemental import names, staging
 from slipway.api.elemental import plan as plans
 from slipway.api.machinery.errors import OperatorError
 from slipway.kube.client import Client
@@ -127,6 +128,7 @@ class Session:
         self._said = ""
         self._pause = _FIRST_PAUSE
         self._progress = Progress(self._secret, self._mailbox)
+        self._stager = Stager(machine, mailbox.wake, log)
         self._facts_at = self._facts_told_at = 0.0
         self._image: dict[str, str] | None = None
         self._probed_at = 0.0
@@ -139,10 +141,26 @@ class Session:
         try:
             while not self._ending.is_set() and not self.renewed:
                 secret = self._mailbox.wait(wait)
-                wait = None if secret is None else self._step(secret)
+                wait = self._missing() if secret is None else self._step(secret)
         finally:
             self._watcher.end()
             self._secret.close()
+            self._stager.stop()
+
+    def _missing(self) -> float:
+        """The Secret was deleted: ask for it now and then.  A watch goes on for an hour after its credentials are worth nothing."""
+        try:
+            found = self._secret.read()
+        except (UnauthorizedError, UntrustedError):
+            raise
+        except LOST as error:
+            self._say(f"whether the Secret is there again is not known: {error}")
+            return self._backed_off()
+        if found is None:
+            self._say("the Secret of this host is not there")
+            return self._backed_off()
+        self._mailbox.put(found, sure=True)
+        return 0.0
 
     def _step(self, secret: PlanSecret) -> float | None:
         """Do what comes next; how many seconds later to look again, where the Secret does not change before."""
@@ -175,6 +193,8 @@ class Session:
         return found is not None and found.plan == secret.plan and next_action(found, self.journal, self._now()) == todo
 
     def _run(self, secret: PlanSecret, todo: Run) -> None:
+        # A plan has the host for itself.
+        self._stager.stop()
         self._log(f"running the plan {todo.checksum[:12]}, attempt {todo.attempt}")
         self._progress.begin(secret.plan)
         runner = Runner(self._machine, self._file, progress=self._progress.instruction, interruption=self._wanted)
@@ -244,7 +264,11 @@ class Session:
 
     def _between(self, secret: PlanSecret) -> float | None:
         """What is done while there is no plan to run: periodic instructions, probes and facts, as far as they are due."""
-        duties: list[float | None] = [] if decision.interruption(secret) else [self._facts(secret), self._renew(secret)]
+        duties: list[float | None] = []
+        if not decision.interruption(secret):
+            wanted = staging.decode(secret.annotations.get(names.STAGE_IMAGE_ANNOTATION, ""))
+            # Before the facts, which tell of it.
+            duties = [self._stager.look(wanted), self._facts(secret), self._renew(secret)]
         plan = self._applied_plan(secret)
         if plan is not None:
             duties += [self._periodic(secret, plan), self._probes(secret, plan)]
@@ -295,17 +319,18 @@ class Session:
         now = time.monotonic()
         age = now - self._facts_at if self._facts_at else hostfacts.PERIOD
         registry = secret.annotations.get(names.REGISTRY_ADDRESS_ANNOTATION, "")
-        asked_for = hostfacts.registry_of(secret.data.get(plans.HOST_FACTS, b"")) != registry
+        told = secret.data.get(plans.HOST_FACTS, b"")
+        asked_for = hostfacts.registry_of(told) != registry or hostfacts.staging_of(told) != self._stager.facts
         if age < hostfacts.PERIOD and not asked_for:
             return hostfacts.PERIOD - age
         if self._image is None:
             self._image = hostfacts.image(self._machine)
         applied = secret.text(plans.APPLIED_CHECKSUM)
         of_plan = applied if applied == plans.checksum(secret.plan) else ""
-        facts = hostfacts.gather(self._machine, registry, self._image, of_plan)
+        facts = hostfacts.gather(self._machine, registry, self._image, of_plan, self._stager.facts)
         self._facts_at = time.monotonic()
         told_ago = now - self._facts_told_at if self._facts_told_at else math.inf
-        if hostfacts.is_news(secret.data.get(plans.HOST_FACTS, b""), facts, told_ago):
+        if hostfacts.is_news(told, facts, told_ago):
             self._facts_told_at = self._facts_at
             self._tell(lambda found: {plans.HOST_FACTS: msgspec.json.encode(facts)} if found.plan == secret.plan else {})
         return hostfacts.PERIOD

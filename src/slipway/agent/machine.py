@@ -6,6 +6,7 @@ A simulated host implements this, and everything above it is the production agen
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -59,6 +60,10 @@ class Machine(Protocol):
     @property
     def host(self) -> Host: ...
 
+    @property
+    def slipway(self) -> tuple[str, ...]:
+        """The words that start this very program on the machine."""
+
     def execute(self, command: Command, *, stop: Callable[[], bool]) -> Finished:
         """Run a command to its end, or until ``stop`` says so; CannotStartError where there is no such program."""
 
@@ -84,6 +89,12 @@ class Machine(Protocol):
 class RealMachine:
     def __init__(self, host: Host) -> None:
         self.host = host
+
+    @property
+    def slipway(self) -> tuple[str, ...]:
+        words = sys.orig_argv
+        # As it was started itself, up to what it was told to do.
+        return tuple(words[: words.index("agent")]) if "agent" in words else (sys.executable, "-m", "slipway")
 
     def execute(self, command: Command, *, stop: Callable[[], bool]) -> Finished:
         from slipway.agent import process

@@ -6,6 +6,7 @@ FOLDER = "/var/lib/elemental/agent"
 CONNECTION = f"{FOLDER}/elemental_connection.json"
 WORK = f"{FOLDER}/work"
 JOURNAL = f"{FOLDER}/journal.json"
+STAGING_WORK = f"{WORK}/staging"
 
 CONFIG = "/etc/rancher/elemental/agent/config.yaml"
 ENVIRONMENT = "/etc/rancher/elemental/agent/envs"

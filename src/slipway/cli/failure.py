@@ -17,8 +17,14 @@ _TRACE = 5
 
 def report(error: Exception, call: Invocation) -> int:
     """Tell the operator on standard error; the return value is the exit code."""
-    release = call.release or _release(call)
     sys.stdout.flush()
+    if isinstance(error, OperatorError) and call.command.is_ours:
+        # A sentence says what to do; where it came from in the program is no help.
+        sys.stderr.write(f"error: {_said(error)}\n")
+        if call.verbosity >= _TRACE:
+            _trace(error)
+        return error.exit_code
+    release = call.release or _release(call)
     if isinstance(error, OperatorError):
         sys.stderr.write(f"{release.error_prefix}{error.message}\n")
         if call.verbosity >= _TRACE:
@@ -35,6 +41,17 @@ def report(error: Exception, call: Invocation) -> int:
     else:
         sys.stderr.write("To see the stack trace of this error execute with --v=5 or higher\n")
     return 1
+
+
+def _said(error: OperatorError) -> str:
+    from slipway.kube.errors import UnauthorizedError
+
+    if isinstance(error, UnauthorizedError):
+        return (
+            f"the API server does not know who is asking ({error.message}): the certificate or the token of the kubeconfig is wrong, "
+            "or its time is over"
+        )
+    return error.message
 
 
 def _exit_code(error: OperatorError, release: Release) -> int:

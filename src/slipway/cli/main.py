@@ -69,7 +69,7 @@ def _run(argv: list[str], host: Host | None, *, own_process: bool) -> int:
         check_arguments(invocation)
         if not command.run:
             _help(invocation)
-            raise _subcommand_required()
+            raise _subcommand_required(command)
         if own_process:
             _fit_process(command)
         command.function()(invocation)
@@ -103,8 +103,10 @@ def _help(invocation: Invocation) -> None:
     sys.stdout.write(command_help(invocation.program, invocation.command))
 
 
-def _subcommand_required() -> Exception:
+def _subcommand_required(command: Command) -> Exception:
     from slipway.api.machinery.errors import UsageError
 
+    if command.is_ours:
+        return UsageError(f"what {command.name} is to do is missing: name one of {', '.join(each.name for each in command.commands)}")
     # kubeadm's text begins with an empty line, which sets it off from the help.
     return UsageError("\nerror: subcommand is required")

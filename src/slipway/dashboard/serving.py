@@ -24,7 +24,7 @@ _LOOK_AT_FOLDER = 10.0
 def attach(manager: Manager, options: DashboardOptions, home: str) -> DashboardServer:
     """Let a manager serve the page; ``home`` is the manager's own namespace, where its certificate is kept."""
     source, look = _source(manager, options, home)
-    server = DashboardServer(manager.client, manager.cache, source, bind_address=options.bind_address, look=look)
+    server = DashboardServer(manager.client, manager.view(), source, bind_address=options.bind_address, look=look)
     manager.at_start(server.start)
     manager.add_server(server)
     return server

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import secrets
-import signal
+import shutil
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.demo import events, faults
 from slipway.demo.events import Event
+from slipway.demo.options import CLUSTER
 from slipway.demo.record import Record
 from slipway.demo.report import page
 from slipway.demo.story import Story
 from slipway.runtime import logs
+from slipway.runtime.signals import heard, told_to_end
+from slipway.simulation.plane import collect_seldom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from slipway.demo.options import Options
     from slipway.demo.record import View
     from slipway.runtime.manager import Manager
 
-_TERMINATED = 143
-# Objects of the API have no cycles: looking for some as often as Python does takes a tenth of the run.
-_COLLECT = (20_000, 50, 100)
 _TICK = 0.25
 
 
@@ -39,14 +37,12 @@ def main(options: Options, form: str, *, verbosity: int = 0, dashboard: Callable
     # What is wrong is told before anything starts.
     faults.made(options)
     report = _report_file(options.report)
-    # What is imported by now lives as long as the program.
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
+    collect_seldom()
     record = Record(options, _view(options, form))
     record.tell(Event(events.REPORT, text=str(report)))
     try:
         with logs.beside_output(verbosity):
-            ok = asyncio.run(_heard(demonstrate(options, record, report, dashboard)))
+            ok = asyncio.run(heard(demonstrate(options, record, report, dashboard)))
     finally:
         record.end()
     if form != "json" and not options.keep:
@@ -63,7 +59,8 @@ async def demonstrate(options: Options, record: Record, report: Path, dashboard:
                 if dashboard is not None:
                     record.tell(Event(events.DASHBOARD, text=story.plane.dashboard_url()))
                 if options.keep:
-                    record.tell(Event(events.KEPT, command=f"export KUBECONFIG={story.kubeconfig}"))
+                    access = f"export KUBECONFIG={story.kubeconfig}"
+                    record.tell(Event(events.KEPT, text="\n".join([access, *_ways(options)]), command=access))
                 try:
                     ok = await story.run()
                 except OSError:
@@ -76,10 +73,19 @@ async def demonstrate(options: Options, record: Record, report: Path, dashboard:
                     raise
                 _write(report, page(options, record.events))
                 if options.keep:
-                    await _interrupted()
+                    await told_to_end()
         finally:
             ticking.cancel()
     return ok
+
+
+def _ways(options: Options) -> list[str]:
+    """What somebody can do with a demonstration that stays up."""
+    called = sys.argv[0] if Path(sys.argv[0]).name == "slipway" else f"{sys.executable} -m slipway"
+    program = "slipway" if shutil.which("slipway") else called
+    looks = ["kubectl get machines,baremetalmachines", f"{program} fleet status", f"{program} fleet timeline"]
+    trying = [f"{program} fleet {command} {CLUSTER} --to {options.to}" for command in ("rehearse", "upgrade")]
+    return looks if options.upgrade else [*looks, *trying]
 
 
 async def _tick(record: Record) -> None:
@@ -114,39 +120,4 @@ def _view(options: Options, form: str) -> View:
         return LiveView(options)
     from slipway.demo.views.plain import PlainLines
 
-    return PlainLines(sys.stdout, keep=options.keep)
-
-
-async def _heard(work: Coroutine[None, None, bool]) -> bool:
-    """Let SIGTERM end the work in order, as Ctrl-C does."""
-    task = asyncio.ensure_future(work)
-    ended = False
-
-    def end() -> None:
-        nonlocal ended
-        ended = True
-        task.cancel()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if ended:
-            raise SystemExit(_TERMINATED) from None
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        raise
-
-
-async def _interrupted() -> None:
-    """Until Ctrl-C or SIGTERM, which are an orderly end here."""
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    before = signal.getsignal(signal.SIGINT)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        await stop.wait()
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, before)
+    return PlainLines(sys.stdout)

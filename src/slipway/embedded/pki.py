@@ -76,11 +76,13 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def kubeconfig(connection: Connection, user: str, cluster: str = "embedded") -> str:
+def kubeconfig(connection: Connection, user: str, cluster: str = "embedded", namespace: str = "") -> str:
     """The connection as a kubeconfig."""
     credentials = {"token": connection.token}
     if not connection.token:
         given = {"client-certificate-data": connection.client_certificate, "client-key-data": connection.client_key}
         credentials = {name: kubeconfigs.encoded(data) for name, data in given.items() if data}
-    document = kubeconfigs.document(server=connection.server, cluster=cluster, user=user, ca=connection.ca, credentials=credentials)
+    document = kubeconfigs.document(
+        server=connection.server, cluster=cluster, user=user, ca=connection.ca, credentials=credentials, namespace=namespace
+    )
     return yamlwrite.dump({**document, "preferences": {}})

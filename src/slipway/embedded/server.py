@@ -160,11 +160,11 @@ class EmbeddedServer:
         """How to reach the server with a bearer token."""
         return Connection(server=self.url, ca=self._running_identity().ca if self._tls else b"", token=token)
 
-    def kubeconfig(self, user: str = "admin", groups: Sequence[str] = (MASTERS,)) -> str:
-        """A kubeconfig of :meth:`connection`, for kubectl."""
+    def kubeconfig(self, user: str = "admin", groups: Sequence[str] = (MASTERS,), *, namespace: str = "") -> str:
+        """A kubeconfig of :meth:`connection`, for kubectl, whose context may name a namespace."""
         from slipway.embedded.pki import kubeconfig
 
-        return kubeconfig(self.connection(user, groups), user)
+        return kubeconfig(self.connection(user, groups), user, namespace=namespace)
 
     def add_token(self, token: str, user: str, groups: Sequence[str] = ()) -> None:
         """Let a bearer token stand for a user."""

@@ -190,9 +190,16 @@ class WorkloadClusters:
         clusters.add_handler(self._seen)
 
     def _seen(self, old: Object | None, new: Object | None) -> None:
-        if new is not None or old is None:
-            return
-        key = old.namespace, old.name
+        if new is None and old is not None:
+            self._let_go((old.namespace, old.name))
+
+    def keep_only(self, ours: Callable[[str, str], bool]) -> None:
+        """Let go of what belongs to Clusters that another manager works on now."""
+        for key in {*self._health, *self._entries, *self._live}:
+            if not ours(*key):
+                self._let_go(key)
+
+    def _let_go(self, key: tuple[str, str]) -> None:
         self._health.pop(key, None)
         self._opening.pop(key, None)
         entry = self._entries.get(key)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.fleet.inventory.registration.server import RegistrationServer
     from slipway.fleet.metrics.following import FleetMetrics
+    from slipway.fleet.partition import FleetPartition
     from slipway.fleet.settings import Settings
     from slipway.kube.connection import Connection
     from slipway.runtime.manager import Lease
@@ -66,14 +67,17 @@ def build(connection: Connection, settings: Settings) -> Manager:
             watch_filter=settings.watch_filter,
             leader_elect=settings.leader_elect,
             leader_namespace=home,
+            division=registry.division_name(settings.controllers),
+            lease=settings.lease,
             metrics_address=settings.metrics_address,
             health_address=settings.health_address,
             sync_period=settings.sync_period,
             pace=settings.pace,
         ),
+        partition(settings),
     )
     inventory = settings.inventory.at(home)
-    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal, settings.machines)
+    options = registry.FleetOptions(settings.bootstrap, inventory, settings.baremetal, settings.machines, settings.snapshots.at(home))
     for reconciler, lease in registry.controllers(settings.controllers, manager, options):
         manager.add(reconciler, concurrency=settings.concurrency, lease=_placed(lease, settings))
     metrics = fleet_metrics(manager, settings)
@@ -83,6 +87,16 @@ def build(connection: Connection, settings: Settings) -> Manager:
         called = metrics.called if metrics is not None else None
         manager.add_webhooks(registration_server(manager, connection, inventory, home, called))
     return manager
+
+
+def partition(settings: Settings) -> FleetPartition | None:
+    """How clusters are divided over managers, where they are."""
+    if settings.shards == 1:
+        return None
+    from slipway.fleet.partition import FleetPartition
+
+    pools = registry.BAREMETAL in settings.controllers
+    return FleetPartition(settings.shards, hosts=pools or registry.INVENTORY in settings.controllers, pools=pools)
 
 
 def home_of(settings: Settings) -> str:
@@ -95,15 +109,21 @@ def _placed(lease: Lease, settings: Settings) -> Lease:
 
 
 def fleet_metrics(manager: Manager, settings: Settings) -> FleetMetrics | None:
-    """What Prometheus is told of hosts and rollouts, by the one of several managers that leads the controllers of hosts."""
-    from slipway.fleet.metrics.following import FleetMetrics
+    """What Prometheus is told of hosts and rollouts: by the one of several managers that leads the controllers of hosts, or by each of
+    those who share the work about its share."""
+    from slipway.fleet.metrics.following import ALL, FleetMetrics, Share
 
     leases = dict(registry.leases())
     chosen = [name for name in (registry.BAREMETAL, registry.INVENTORY) if name in settings.controllers]
     if not chosen:
         return None
     elector = manager.electors.get(_placed(leases[chosen[0]], settings))
-    metrics = FleetMetrics(manager.cache, manager.metrics.registry, leads=elector.leads if elector is not None else lambda: True)
+    share = ALL
+    if manager.share is not None:
+        share = Share(manager.share.holding.shard, manager.share.holding.works)
+    elif elector is not None:
+        share = Share(lambda found: 0, lambda shard: elector.leads())
+    metrics = FleetMetrics(manager.cache, manager.metrics.registry, share=share)
     manager.at_start(metrics.follow)
     return metrics
 

@@ -39,6 +39,8 @@ HEALTH_PORT = 9440
 METRICS_PORT = 8080
 INVENTORY = "inventory"
 """The controllers with which a manager registers hosts."""
+CONTROL_PLANE = "controlplane"
+"""Those that take snapshots of etcd."""
 _LABELS = {"app.kubernetes.io/name": "slipway", "app.kubernetes.io/component": "manager"}
 # clusterctl and the core manager find providers by it.
 _PROVIDER_LABEL = "cluster.x-k8s.io/provider"
@@ -68,6 +70,10 @@ class Installation(NamedTuple):
     """What the manager is told of how hosts reach it and the API server."""
     dashboard: bool = False
     """Whether the manager serves its web page."""
+    shards: int = 1
+    """Over how many replicas the clusters are divided."""
+    division: Sequence[Lease] = ()
+    """The Leases by which these agree on who has which."""
 
 
 def manifests(installation: Installation) -> list[Manifest]:
@@ -124,12 +130,19 @@ def dashboard_rules() -> list[Rule]:
     return rbac.merged([*(rule(kind, *rbac.READ) for kind in SHOWN.values()), *reviews])
 
 
-def lease_rules(leases: Iterable[Lease]) -> dict[str, list[Rule]]:
-    """What it needs to lead, by namespace."""
+def lease_rules(leases: Iterable[Lease], division: Iterable[Lease] = ()) -> dict[str, list[Rule]]:
+    """What it needs to lead, by namespace; those who share the work look at all Leases of their ``division`` at once."""
     names: dict[str, list[str]] = {}
-    for lease in leases:
+    listed = {lease.namespace for lease in division}
+    for lease in (*leases, *division):
         names.setdefault(lease.namespace, []).append(lease.name)
-    return {namespace: [rule(kinds.LEASE, "create"), rule(kinds.LEASE, "get", "update", names=found)] for namespace, found in names.items()}
+    return {
+        namespace: [
+            rule(kinds.LEASE, "create", *(("list",) if namespace in listed else ())),
+            rule(kinds.LEASE, "get", "update", names=found),
+        ]
+        for namespace, found in names.items()
+    }
 
 
 def with_conversion(crd: Manifest, installation: Installation) -> Manifest:
@@ -170,7 +183,7 @@ def _permissions(installation: Installation) -> list[Manifest]:
     if installation.works_with_providers:
         roles.append(rbac.aggregated_role(cluster_wide(f"{NAME}-providers", home), _AGGREGATED))
     here = {home: own_rules()}
-    for namespace, rules in lease_rules(installation.leases).items():
+    for namespace, rules in lease_rules(installation.leases, installation.division).items():
         here[namespace] = [*here.get(namespace, ()), *rules]
     # Two managers may have leases in one namespace, too.
     roles += [rbac.role(cluster_wide(NAME, home), namespace, rules) for namespace, rules in here.items()]
@@ -245,8 +258,12 @@ def _deployment(installation: Installation) -> Manifest:
     if _registers(installation):
         container["args"] += [f"{hosts.FLAG}=:{hosts.PORT}", *installation.registration_flags]
         container["ports"].append({"name": "registration", "containerPort": hosts.PORT, "protocol": "TCP"})
-        # Images for hosts are put together there.
+    works_there = _registers(installation) or CONTROL_PLANE in installation.controllers
+    if works_there:
+        # Images for hosts are put together there, and snapshots of etcd checked on their way to a store.
         container["volumeMounts"] = [{"name": "work", "mountPath": "/tmp"}]
+    if installation.shards > 1:
+        container["args"].append(f"--shards={installation.shards}")
     if installation.dashboard:
         container["args"].append(f"--dashboard-bind-address=:{DASHBOARD_PORT}")
         container["ports"].append({"name": "dashboard", "containerPort": DASHBOARD_PORT, "protocol": "TCP"})
@@ -257,14 +274,15 @@ def _deployment(installation: Installation) -> Manifest:
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
         "containers": [container],
     }
-    if _registers(installation):
-        pod["volumes"] = [{"name": "work", "emptyDir": {"sizeLimit": "64Mi"}}]
+    if works_there:
+        # etcd advises against databases of more than 8 GiB.
+        pod["volumes"] = [{"name": "work", "emptyDir": {"sizeLimit": "10Gi"}}]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": NAME, "namespace": installation.namespace},
         "spec": {
-            "replicas": 1,
+            "replicas": installation.shards,
             "selector": {"matchLabels": _LABELS},
             "template": {"metadata": {"labels": _LABELS}, "spec": pod},
         },

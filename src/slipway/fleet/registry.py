@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.inventory.options import InventoryOptions
     from slipway.fleet.machines.options import MachinesOptions
+    from slipway.fleet.snapshots.options import SnapshotOptions
     from slipway.runtime.controller import Reconciler
     from slipway.runtime.manager import Lease, Manager
     from slipway.runtime.rbac import Rule
@@ -34,6 +35,7 @@ class FleetOptions(NamedTuple):
     inventory: InventoryOptions
     baremetal: BaremetalOptions
     machines: MachinesOptions
+    snapshots: SnapshotOptions
 
 
 class View(NamedTuple):
@@ -117,7 +119,7 @@ def _declare_control_plane(view: View) -> Declared:
 def _build_control_plane(manager: Manager, options: FleetOptions, workload: WorkloadClusters) -> Sequence[Reconciler]:
     from slipway.fleet.controlplane import reconciler
 
-    return reconciler.controllers(manager, workload)
+    return reconciler.controllers(manager, workload, options.snapshots)
 
 
 def _declare_inventory(view: View) -> Declared:
@@ -201,6 +203,7 @@ _CONTROLLERS = {
     )
 }
 NAMES = (*_CONTROLLERS, ALL)
+_DIVISION = "slipway-manager"
 
 
 def chosen(given: Sequence[str]) -> tuple[str, ...]:
@@ -246,6 +249,20 @@ def leases() -> list[tuple[str, Lease]]:
     return [(name, Lease(*part.lease)) for name, part in _CONTROLLERS.items()]
 
 
+def division_name(names: Sequence[str]) -> str:
+    """What the Leases of those are named after who share the work of the named controllers."""
+    return "-".join([_DIVISION, *(name for name in _CONTROLLERS if name in names)] if set(names) != set(_CONTROLLERS) else [_DIVISION])
+
+
+def division_leases(names: Sequence[str], namespace: str, shards: int) -> list[Lease]:
+    """Those that they need besides, where there is more than one shard."""
+    from slipway.runtime.manager import Lease
+    from slipway.runtime.sharding.coordinator import Division
+
+    division = Division(namespace, division_name(names), shards)
+    return [Lease(namespace, name) for name in division.leases] if shards > 1 else []
+
+
 def webhooks(names: Sequence[str], manager: Manager, options: FleetOptions) -> list[Validator | Defaulter]:
     """The webhooks of the named controllers, which may look at what the manager knows."""
     view = View(manager, options)
@@ -257,6 +274,7 @@ def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -
     from slipway.api.cluster.kinds import CLUSTER
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.runtime.manager import Lease
+    from slipway.runtime.sharding.assignment import shard_of
 
     seen = manager.metrics.request("workload-clusters")
     workload = WorkloadClusters(manager.client, on_request=seen, pace=manager.options.pace)
@@ -264,4 +282,9 @@ def controllers(names: Sequence[str], manager: Manager, options: FleetOptions) -
     if any(part.visits for part in parts):
         manager.at_start(lambda: workload.follow(manager.cache.informer(CLUSTER)))
     manager.at_end(workload.close)
+    if manager.share is not None:
+        holding = manager.share.holding
+        manager.share.after_loss(
+            lambda: workload.keep_only(lambda namespace, name: shard_of(namespace, name, holding.partition.shards) in holding.held)
+        )
     return [(reconciler, Lease(*part.lease)) for part in parts for reconciler in part.build(manager, options, workload)]

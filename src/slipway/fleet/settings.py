@@ -9,6 +9,8 @@ import msgspec
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.machines.options import MachinesOptions
+from slipway.fleet.snapshots.options import SnapshotOptions
+from slipway.runtime.leader import LeaseTimes
 
 if TYPE_CHECKING:
     from slipway.fleet.bootstrap.options import BootstrapOptions
@@ -22,6 +24,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     watch_filter: str
     concurrency: int
     leader_elect: bool
+    shards: int = 1
+    """Into how many parts the clusters are divided, each worked on by one of several managers."""
     own_namespace: str
     metrics_address: str
     health_address: str
@@ -32,6 +36,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     inventory: InventoryOptions = InventoryOptions()
     baremetal: BaremetalOptions = BaremetalOptions()
     machines: MachinesOptions = MachinesOptions()
+    snapshots: SnapshotOptions = SnapshotOptions()
+    lease: LeaseTimes = LeaseTimes()
+    """How long Leases last."""
     pace: float = 1.0
     """How long a second of waiting takes: less where hosts are simulated."""
     log_format: str

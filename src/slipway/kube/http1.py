@@ -10,7 +10,7 @@ import io
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
     from email.message import Message
 
     from slipway.kube.bytestream import ByteStream
@@ -23,6 +23,11 @@ _LONGEST_BODY = 1 << 24
 class Response(NamedTuple):
     status: int
     content: bytes
+
+
+class Streamed(NamedTuple):
+    status: int
+    pieces: AsyncIterator[bytes]
 
 
 class NotHttpError(OSError):
@@ -38,28 +43,48 @@ class Http1Connection:
         self._waiting = b""
 
     async def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response:
+        status, received = await self._begin(method, target, headers, body)
+        return Response(status, await self._body(received, status))
+
+    async def stream(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Streamed:
+        """An answer of any length, which is read piece by piece, and to its end before anything else is asked."""
+        status, received = await self._begin(method, target, headers, body)
+        if received.get("Transfer-Encoding", "").lower() == "chunked":
+            return Streamed(status, self._chunks())
+        content = await self._body(received, status)
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield content
+
+        return Streamed(status, whole())
+
+    async def _begin(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Message]:
         fields = {"Host": self._host, **headers, "Content-Length": str(len(body))}
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
         await self._stream.write("\r\n".join(lines).encode("latin-1") + body)
         status = 100
         while status // 100 == 1:
             status, received = _head(await self._until(b"\r\n\r\n"))
-        return Response(status, await self._body(received, status))
+        return status, received
 
     async def _body(self, headers: Message, status: int) -> bytes:
         if status in (204, 304):
             return b""
         if headers.get("Transfer-Encoding", "").lower() == "chunked":
             pieces, whole = [], 0
-            while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
-                whole += size
+            async for piece in self._chunks():
+                whole += len(piece)
                 _check(whole)
-                pieces.append((await self._exactly(size + 2))[:-2])
-            # Trailers, of which there are none most of the time, end with an empty line.
-            while await self._until(b"\r\n") != b"\r\n":
-                pass
+                pieces.append(piece)
             return b"".join(pieces)
         return await self._exactly(_number(headers.get("Content-Length", "").encode(), 10))
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
+            yield (await self._exactly(size + 2))[:-2]
+        # Trailers, of which there are none most of the time, end with an empty line.
+        while await self._until(b"\r\n") != b"\r\n":
+            pass
 
     async def _until(self, end: bytes) -> bytes:
         while end not in self._waiting:

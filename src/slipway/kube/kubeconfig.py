@@ -21,7 +21,7 @@ _LISTS = ("clusters", "contexts", "users")
 _PATHS = {"cluster": ("certificate-authority",), "user": ("client-certificate", "client-key", "tokenFile")}
 
 
-def document(*, server: str, cluster: str, user: str, ca: bytes, credentials: dict[str, str]) -> Document:
+def document(*, server: str, cluster: str, user: str, ca: bytes, credentials: dict[str, str], namespace: str = "") -> Document:
     """A kubeconfig with one context; ``credentials`` are the fields of its user."""
     trust = {"certificate-authority-data": encoded(ca)} if ca else {}
     context = f"{user}@{cluster}"
@@ -29,7 +29,7 @@ def document(*, server: str, cluster: str, user: str, ca: bytes, credentials: di
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": cluster, "cluster": {**trust, "server": server}}],
-        "contexts": [{"name": context, "context": {"cluster": cluster, "user": user}}],
+        "contexts": [{"name": context, "context": {"cluster": cluster, **({"namespace": namespace} if namespace else {}), "user": user}}],
         "current-context": context,
         "users": [{"name": user, "user": credentials}],
     }

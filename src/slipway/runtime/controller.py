@@ -20,7 +20,7 @@ from slipway.runtime.logs import fields, within
 from slipway.runtime.queue import Queue, QueueClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from slipway.api.cluster.kinds import Kind
     from slipway.runtime.cache.cache import Cache
@@ -67,7 +67,8 @@ class Reconciler(Protocol):
 
 
 class Controller:
-    """``may_work`` is asked before every reconcile: a process that was asleep may have lost the lead without having noticed.
+    """``may_work`` is asked before every reconcile: a process that was asleep may have lost the lead without having noticed, and of what
+    several processes share another one may have the object.
     ``pace`` is how long a second takes that a reconciler asks to wait."""
 
     def __init__(
@@ -80,7 +81,7 @@ class Controller:
         timeout: float = RECONCILE_TIMEOUT,
         grace: float = GRACE,
         watch_filter: str = "",
-        may_work: Callable[[], bool] | None = None,
+        may_work: Callable[[Request], bool] | None = None,
         pace: float = 1.0,
     ) -> None:
         if concurrency < 1:
@@ -94,6 +95,8 @@ class Controller:
         self._pace = pace
         self._watches = list(reconciler.watches)
         self._running: _Running | None = None
+        self._in_hand: Mapping[Request, float] = {}
+        self._one_less = asyncio.Event()
         self.interval: float = getattr(reconciler, "interval", 0.0) * pace
         # When objects were last reconciled, as far as that is shorter ago than the interval.
         self._began: dict[Request, float] = {}
@@ -123,10 +126,26 @@ class Controller:
         if self._running is not None:
             self._running.add(request)
 
+    def look_at(self, mine: Callable[[Object], bool]) -> None:
+        """Let those objects of its own kind be reconciled that are ``mine`` now and were not before."""
+        if self._running is None:
+            return
+        watch = self._watches[0]
+        for found in self._cache.informer(watch.kind, labels=watch.labels).store.list():
+            if mine(found) and self.counts(watch._replace(when=None), None, found):
+                self._running.add(found.request)
+
+    async def ended(self, concerns: Callable[[Request], bool]) -> None:
+        """Wait until no worker has an object in hand that ``concerns`` the caller."""
+        while any(map(concerns, list(self._in_hand))):
+            self._one_less.clear()
+            await self._one_less.wait()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set; reconciles that run then have ``grace`` seconds to end before they are cancelled."""
         queue: Queue[Request] = Queue(metrics=self._metrics.queue(self.name))
         self._metrics.follow(self.name, queue, asyncio.get_running_loop().time)
+        self._in_hand = queue.processing
         async with asyncio.TaskGroup() as group:
             running = self._running = _Running(self, queue, group)
             try:
@@ -181,7 +200,7 @@ class Controller:
             except QueueClosed:
                 return
             try:
-                if self._may_work is not None and not self._may_work():
+                if self._may_work is not None and not self._may_work(request):
                     # Whoever leads now has the same request in its own queue.
                     continue
                 wait = self._too_soon(request)
@@ -191,6 +210,7 @@ class Controller:
                 await self._reconcile(queue, request)
             finally:
                 queue.done(request)
+                self._one_less.set()
 
     def _too_soon(self, request: Request) -> float:
         """In how many seconds the object may be reconciled; 0 where it may be now."""

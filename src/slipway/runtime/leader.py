@@ -22,7 +22,7 @@ from slipway.runtime.clock import Clock, sleep
 from slipway.runtime.logs import fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
@@ -71,7 +71,16 @@ def holder(lease: Manifest) -> str:
     return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
 
-def taken(lease: Manifest | None, who: str, times: LeaseTimes, now: datetime, *, namespace: str, name: str) -> Manifest:
+def taken(
+    lease: Manifest | None,
+    who: str,
+    times: LeaseTimes,
+    now: datetime,
+    *,
+    namespace: str,
+    name: str,
+    labels: Mapping[str, str] | None = None,
+) -> Manifest:
     """The lease as ``who`` writes it to hold it: a renewal where it is theirs, else a transition."""
     written = timestamp(now)
     spec: Manifest = {
@@ -82,7 +91,10 @@ def taken(lease: Manifest | None, who: str, times: LeaseTimes, now: datetime, *,
         "leaseTransitions": 0,
     }
     if lease is None:
-        return {"metadata": {"namespace": namespace, "name": name}, "spec": spec}
+        return {"metadata": {"namespace": namespace, "name": name, **({"labels": dict(labels)} if labels else {})}, "spec": spec}
+    if labels:
+        metadata = lease["metadata"]
+        lease = {**lease, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}
     before = lease.get("spec") or {}
     spec["leaseTransitions"] = int(before.get("leaseTransitions") or 0)
     if holder(lease) == who:
@@ -100,7 +112,10 @@ def released(lease: Manifest, now: datetime) -> Manifest:
 
 
 class Elector:
-    """One candidate.  ``acquire``, then ``hold`` beside the work, then ``release`` when the work has ended."""
+    """One candidate.  ``acquire``, then ``hold`` beside the work, then ``release`` when the work has ended.
+
+    Who looks at many leases at once tells each by ``observe`` what was seen of it, and may ``attempt`` to take one that ``is_free``.
+    """
 
     def __init__(
         self,
@@ -110,6 +125,7 @@ class Elector:
         *,
         who: str = "",
         times: LeaseTimes = LeaseTimes(),  # noqa: B008 - a value
+        labels: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -117,6 +133,7 @@ class Elector:
         self.namespace, self.name = namespace, name
         self.who = who or identity()
         self.times = times.checked()
+        self._labels = labels
         self._given_clock = clock
         self._now = now
         # What was last seen of the lease, and when it was first seen so.
@@ -137,16 +154,36 @@ class Elector:
         """Whether this process may work at this moment."""
         return self._leading and self._clock.time() < self._deadline
 
+    def is_free(self) -> bool:
+        """Whether the lease, as it was last seen, may be taken: nobody's, ours, or unchanged for as long as it lasts."""
+        if self._lease is None or holder(self._lease) in ("", self.who):
+            return True
+        seconds = float((self._lease.get("spec") or {}).get("leaseDurationSeconds") or 0)
+        return self._clock.time() >= self._seen_at + seconds
+
+    def observe(self, lease: Manifest | None) -> None:
+        """The lease as somebody has just read it; None where there is none."""
+        if lease is None:
+            self._lease = self._seen = None
+        else:
+            self._observe(lease)
+
+    async def attempt(self) -> bool:
+        """Take the lease, or renew it, if that may be done now; whether it is ours."""
+        if not await self._try(float("inf")):
+            return False
+        self._leading = True
+        return True
+
     async def acquire(self) -> None:
         """Wait until the lease is ours."""
         _log.info("Attempting to acquire leader lease...", extra=self._fields())
         reported = ""
-        while not await self._try(float("inf")):
+        while not await self.attempt():
             if self.leader and self.leader != reported:
                 reported = self.leader
                 _log.info("Another one leads", extra=self._fields(holder=reported))
             await sleep(self._clock, self.times.retry_period * (1 + _JITTER * random.random()))
-        self._leading = True
         _log.info("Successfully acquired lease", extra=self._fields())
 
     async def hold(self) -> None:
@@ -215,8 +252,7 @@ class Elector:
         lease = await self._client.find(LEASE, self.name, self.namespace)
         if lease is not None:
             self._observe(lease)
-            seconds = float((lease.get("spec") or {}).get("leaseDurationSeconds") or 0)
-            if holder(lease) not in ("", self.who) and self._clock.time() < self._seen_at + seconds:
+            if not self.is_free():
                 return False
         try:
             await self._write(lease)
@@ -227,7 +263,7 @@ class Elector:
 
     async def _write(self, lease: Manifest | None) -> None:
         began = self._clock.time()
-        wanted = taken(lease, self.who, self.times, self._now(), namespace=self.namespace, name=self.name)
+        wanted = taken(lease, self.who, self.times, self._now(), namespace=self.namespace, name=self.name, labels=self._labels)
         written = await (self._client.create(LEASE, wanted) if lease is None else self._client.update(LEASE, wanted))
         self._observe(written)
         # Counted from before the request: others may have seen the renewal at any time since.

@@ -1,7 +1,8 @@
 """The manager: one process's client, cache, controllers and webhooks, from start to graceful stop.
 
 Informers and webhooks run always; controllers when this process leads.  There may be several leases, each for some of the controllers:
-a process may lead for some and wait for others.  On stop, reconciles end first, then the lease is given up, then everything else goes.
+a process may lead for some and wait for others.  Where the work is divided, each process has a share of it for all its controllers.  On
+stop, reconciles end first, then leases are given up, then everything else goes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -23,13 +25,17 @@ from slipway.runtime.events import EventRecorder
 from slipway.runtime.leader import Elector, LeaseTimes, identity
 from slipway.runtime.logs import fields
 from slipway.runtime.metrics import Metrics
+from slipway.runtime.sharding.coordinator import Coordinator, Division
+from slipway.runtime.sharding.holding import Holding
+from slipway.runtime.sharding.share import ShardMetrics, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 
     from slipway.kube.connection import Connection
     from slipway.runtime.controller import Reconciler, Watch
     from slipway.runtime.objects import Request
+    from slipway.runtime.sharding.holding import Partition
 
 _log = logging.getLogger("slipway.runtime.manager")
 
@@ -66,6 +72,8 @@ class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
     leader_namespace: str = ""
     leader_name: str = "slipway-manager-leader"
     """Where the Lease is of those controllers that are added without naming another one."""
+    division: str = ""
+    """What the Leases of shards are named after; the manager's name where it is empty."""
     identity: str = ""
     lease: LeaseTimes = LeaseTimes()
     metrics_address: str = "0"
@@ -79,17 +87,23 @@ class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manager:
-    def __init__(self, connection: Connection, options: ManagerOptions) -> None:
+    """``partition`` divides the work over all processes that have the same, where it has more than one shard."""
+
+    def __init__(self, connection: Connection, options: ManagerOptions, partition: Partition | None = None) -> None:
         self.options = options
         self.metrics = Metrics()
         self.client = AsyncClient(connection, user_agent=options.name, timeout=options.request_timeout)
         self.client.on_request = self.metrics.request(self.client.host)
-        self.cache = Cache(self.client, namespace=options.namespace, resync=options.sync_period, metrics=self.metrics)
+        holding = Holding(partition) if partition is not None and partition.shards > 1 else None
+        self.cache = Cache(self.client, namespace=options.namespace, resync=options.sync_period, metrics=self.metrics, holding=holding)
+        self.share = Share(holding, self.cache) if holding is not None else None
         self.electors: dict[Lease, Elector] = {}
         who = options.identity or identity()
         self._who = who
         if options.leader_elect and not options.leader_namespace:
             raise OperatorError("leader election needs a namespace for its Lease: outside of a cluster it must be given")
+        if holding is not None and not options.leader_elect:
+            raise OperatorError("work is divided over several processes by Leases: it cannot be without leader election")
         self.events = EventRecorder(self.client, options.name, instance=who if options.leader_elect else "")
         self.metrics.events_lost.labels("dropped").set_function(lambda: float(self.events.dropped))
         self.metrics.events_lost.labels("refused").set_function(lambda: float(self.events.failed))
@@ -111,6 +125,12 @@ class Manager:
         if reconciler.name in self._controllers:
             raise ValueError(f'there is a controller "{reconciler.name}" already')
         elector = self._elector(lease)
+        name = reconciler.name
+        may_work: Callable[[Request], bool] | None = None
+        if self.share is not None:
+            may_work = partial(self.share.admits, lambda: self._controllers[name])
+        elif elector is not None:
+            may_work = lambda request: elector.leads()  # noqa: E731 - one of two
         controller = self._controllers[reconciler.name] = Controller(
             reconciler,
             self.cache,
@@ -119,10 +139,12 @@ class Manager:
             timeout=self.options.reconcile_timeout,
             grace=self.options.grace,
             watch_filter=self.options.watch_filter,
-            may_work=elector.leads if elector is not None else None,
+            may_work=may_work,
             pace=self.options.pace,
         )
         self._led.setdefault(None if elector is None else Lease(elector.namespace, elector.name), []).append(controller)
+        if self.share is not None:
+            self.share.add(controller)
 
     @property
     def controllers(self) -> Collection[Controller]:
@@ -158,6 +180,10 @@ class Manager:
                 stack.push_async_callback(self.client.close)
                 stack.push_async_callback(self.cache.close)
                 stack.push_async_callback(self.events.close)
+                if self.share is not None:
+                    partition = self.share.holding.partition
+                    stack.push_async_callback(partition.close)
+                    partition.follow(self.cache)
                 for close in self._at_end:
                     stack.push_async_callback(close)
                 for begin in self._at_start:
@@ -203,7 +229,9 @@ class Manager:
         if not await _unless(stop, self.cache.wait_for_sync()):
             return
         async with asyncio.TaskGroup() as group:
-            for lease, controllers in self._led.items():
+            if self.share is not None:
+                group.create_task(self._work_together(self.share, stop), name="a share of the work")
+            for lease, controllers in self._led.items() if self.share is None else ():
                 elector = None if lease is None else self.electors[lease]
                 group.create_task(self._lead(elector, controllers, stop), name=f"controllers of {lease or 'all'}")
             # With no controllers there are still webhooks to serve.
@@ -223,9 +251,25 @@ class Manager:
 
     async def _hold(self, elector: Elector, controllers: Sequence[Controller], stop: asyncio.Event) -> None:
         """Work while the lease is held.  When it is lost the work is cancelled at once: nobody else can have it before it has ended."""
-        left = elector.times.lease_duration - elector.times.renew_deadline
+        await self._while_held(elector.hold, controllers, stop, elector.release)
+
+    async def _work_together(self, share: Share, stop: asyncio.Event) -> None:
+        """Work on our share of it, whichever that is at a time."""
+        for elector in (*self.coordinator.guards, *self.coordinator.shards):
+            self.metrics.leader.labels(elector.name).set_function(lambda elector=elector: float(elector.leads()))  # type: ignore[misc]
+        ShardMetrics(self.coordinator, share.holding, self.cache, list(self._controllers.values())).register(self.metrics.registry)
+        await self._while_held(self.coordinator.run, list(self._controllers.values()), stop, self.coordinator.leave)
+
+    async def _while_held(
+        self,
+        holding: Callable[[], Coroutine[None, None, None]],
+        controllers: Sequence[Controller],
+        stop: asyncio.Event,
+        release: Callable[[], Awaitable[None]],
+    ) -> None:
+        left = self.options.lease.lease_duration - self.options.lease.renew_deadline
         work = asyncio.create_task(_run_all(controllers, stop), name="controllers")
-        hold = asyncio.create_task(elector.hold(), name="lease")
+        hold = asyncio.create_task(holding(), name="lease")
         try:
             await asyncio.wait({work, hold}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -236,10 +280,29 @@ class Manager:
             if late:
                 _log.critical("Work goes on that was cancelled", extra=fields(tasks=[task.get_name() for task in late], seconds=left))
             if not lost and not late:
-                await elector.release()
+                await release()
         if lost:
             hold.result()
         work.result()
+
+    @cached_property
+    def coordinator(self) -> Coordinator:
+        """Of a manager that shares the work: who has which shards.  To be asked for when all controllers are there."""
+        assert self.share is not None
+        options, holding = self.options, self.share.holding
+        name = options.division or options.name
+        division = Division(options.leader_namespace, name, holding.partition.shards)
+        made = Coordinator(self.client, division, self.electors, self.share, who=self._who, times=options.lease)
+        holding.leads = made.leads
+        return made
+
+    def view(self) -> Cache:
+        """A cache of everything, for who shows it: the one of the controllers, where the work is not divided."""
+        if self.share is None:
+            return self.cache
+        whole = Cache(self.client, namespace=self.options.namespace, resync=self.options.sync_period)
+        self.at_end(whole.close)
+        return whole
 
     def _elector(self, lease: Lease | None) -> Elector | None:
         if not self.options.leader_elect:
@@ -258,6 +321,8 @@ class Manager:
         # What this process serves, and nothing else: a kind that may not be listed or a lease that cannot be renewed is told by metrics and
         # in the log, and behind a Service it would take admission and conversion away from everybody.
         yield "shutdown", "stopping" if self._stopping else ""
+        if self.share is not None:
+            yield f"shards {sorted(self.share.holding.active)} of {self.share.holding.partition.shards}", ""
         for server in self._webhooks:
             yield "webhooks", server.ready()
 

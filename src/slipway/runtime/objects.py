@@ -128,6 +128,15 @@ class Object:
         return f"<{self.kind.kind} {self.metadata.namespace}/{self.metadata.name} at {self.metadata.resource_version}>"
 
 
+class Outline(Object):
+    """What is kept of an object that another process works on: as much as those need who only ask whether and whose it is.
+
+    It has no resource version, so that the API server takes nothing that somebody makes of it.
+    """
+
+    __slots__ = ()
+
+
 class Request(NamedTuple):
     """Which object is to be reconciled; the namespace is empty for objects that are in none."""
 

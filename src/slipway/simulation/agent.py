@@ -31,6 +31,7 @@ class AgentMachine:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.host = SimulatedHost(machine)
+        self.slipway = ("slipway",)
 
     def execute(self, command: Command, *, stop: Callable[[], bool]) -> Finished:
         machine = self.host.machine
@@ -40,7 +41,7 @@ class AgentMachine:
             raise CannotStartError(f'the program "{command.program}" is not on this host')
         environment = {**self.host.environment, **command.environment, EXECUTION_FOLDER: command.folder}
         process = Process([command.program, *command.arguments], environment, folder=command.folder)
-        process.err = process.out
+        process.err, process.stopped = process.out, stop
         self._interrupt(command, done=False)
         began = time.thread_time()
         try:
@@ -68,6 +69,7 @@ class AgentMachine:
         return 0
 
     def keep(self, path: str, content: bytes) -> None:
+        self.host.machine.check_space(path)
         tree = self.host.machine.tree
         tree.make_dirs(path.rpartition("/")[0], 0o700)
         tree.write(path, content, 0o600, keep_mode=False)

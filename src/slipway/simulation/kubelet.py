@@ -42,6 +42,8 @@ _HEARTBEAT = 10.0
 _LEASE_SECONDS = 40
 _SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 _RETRY = 0.1
+# However fast the time of a host goes, one that boots is back before its Node is given up for lost.
+_LEAST_GRACE = 3.0
 _log = logging.getLogger(__name__)
 
 
@@ -78,7 +80,7 @@ class Kubelet:
             return
         finally:
             if self._cluster is not None:
-                self._cluster.kubelets.pop(self._node, None)
+                self._cluster.leave(self._node, max(_LEASE_SECONDS * self._machine.pace, _LEAST_GRACE))
             if self._client is not None:
                 await self._client.close()
 
@@ -88,6 +90,8 @@ class Kubelet:
         if SERVICE not in machine.active or RUNTIME not in machine.active or not self._host.exists(paths.KUBELET_CONFIG):
             return None
         self._run_static_pods()
+        if machine.faults.cut_off:
+            return _RETRY
         try:
             if self._client is None and not await self._connect():
                 return _RETRY
@@ -122,7 +126,7 @@ class Kubelet:
         running = {(container.pod, container.name) for container in machine.containers.values()}
         for pod, manifest in wanted.items():
             for container in manifest["spec"]["containers"]:
-                if (pod, container["name"]) not in running:
+                if (pod, container["name"]) not in running and not (machine.faults.etcd_fails and container["name"] == "etcd"):
                     machine.run_container(pod, container["name"])
 
     # Credentials.

@@ -48,11 +48,13 @@ class Segment:
         """Addresses that two hosts had at once, each time that it was seen."""
 
     def holders(self, vip: str, machines: Iterable[Machine]) -> list[Machine]:
-        """Everybody who has the address on an interface."""
+        """Everybody on the segment who has the address on an interface."""
         return [
             machine
             for machine in machines
-            if machine.powered and any(held.partition("/")[0] == vip for held in machine.addresses.get(machine.hardware.interface, ()))
+            if machine.powered
+            and not machine.faults.cut_off
+            and any(held.partition("/")[0] == vip for held in machine.addresses.get(machine.hardware.interface, ()))
         ]
 
     def settle(self, machines: list[Machine]) -> None:
@@ -64,7 +66,7 @@ class Segment:
         by_name = {machine.hardware.name: machine for machine in machines}
         for vip in {known.vip for known in running.values()}:
             members = [by_name[name] for name, known in running.items() if known.vip == vip]
-            able = [machine for machine in members if self._ready(machine)]
+            able = [machine for machine in members if self._ready(machine) and not machine.faults.cut_off]
             for machine in members:
                 if machine not in able:
                     release(machine, vip)

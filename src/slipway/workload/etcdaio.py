@@ -19,11 +19,12 @@ import msgspec
 from slipway.kube.bytestream import TlsStream
 from slipway.kube.http1 import Http1Connection
 from slipway.kube.portforward import PortForwardError
-from slipway.workload import etcdapi
+from slipway.workload import etcdapi, etcdsnapshot
 from slipway.workload.etcdapi import EtcdError, EtcdUnreachableError
+from slipway.workload.etcdsnapshot import SnapshotStream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from slipway.kube.bytestream import ByteStream
     from slipway.workload.etcdapi import Call
@@ -33,6 +34,8 @@ T = TypeVar("T")
 TIMEOUT = 15.0
 """For one request, as Cluster API has it."""
 _PATIENCE = 3.0
+# A disk that has other things to do may take its time for the next piece of a large database.
+_NEXT_PIECE = 30.0
 _PAUSE = 0.15
 
 
@@ -56,6 +59,30 @@ class AsyncEtcd:
                 if not error.transient or time.monotonic() > end:
                     raise
             await asyncio.sleep(_PAUSE)
+
+    async def snapshot(self, write: Callable[[bytes], Awaitable[None]], progress: Callable[[int, int], None] | None = None) -> int:
+        """Stream the database to ``write``; its size.  ``progress`` hears how much has come, and of how much.
+
+        What came is checked against the size that etcd announced and the digest that it appends.
+        """
+        call, received = etcdapi.snapshot(), SnapshotStream(self.name)
+        async with _explained(self.name, self._timeout):
+            answer = await self._connection.stream("POST", call.target, {"Content-Type": "application/json"}, b"{}")
+        waiting = b""
+        pieces = aiter(answer.pieces)
+        while True:
+            async with _explained(self.name, max(self._timeout, _NEXT_PIECE)):
+                some = await anext(pieces, b"")
+            lines = (waiting + some).split(b"\n")
+            waiting = lines.pop() if some else b""
+            for line in filter(bytes.strip, lines):
+                came = etcdsnapshot.piece(self.name, line, answer.status)
+                received.add(came)
+                await write(came.blob)
+                if progress is not None:
+                    progress(received.size, received.announced)
+            if not some:
+                return received.ended()
 
     async def _ask(self, call: Call[T]) -> T:
         body = msgspec.json.encode(call.body)

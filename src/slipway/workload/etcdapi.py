@@ -107,6 +107,16 @@ def cluster_id() -> Call[int]:
     return Call("cluster/member/list", {"linearizable": True}, lambda answer: int(answer["header"]["cluster_id"]))
 
 
+def revision() -> Call[int]:
+    """The revision of a member that has everything that the cluster has agreed on until now: any read that is not told to be stale asks."""
+    return Call("kv/range", {"key": "AA==", "limit": "1", "keys_only": True}, lambda answer: int(answer["header"]["revision"]))
+
+
+def snapshot() -> Call[None]:
+    """The whole database, as a stream of messages; :mod:`etcdsnapshot` reads them."""
+    return Call("maintenance/snapshot", {}, lambda answer: None)
+
+
 def add_learner(peer_url: str) -> Call[tuple[int, list[EtcdMember]]]:
     """The id of the new member, and all members."""
     body = {"peerURLs": [peer_url], "isLearner": True}

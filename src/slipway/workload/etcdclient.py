@@ -6,15 +6,15 @@ try.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import time
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from slipway.credentials import tls
-from slipway.workload import etcdapi
+from slipway.workload import etcdapi, etcdsnapshot
 from slipway.workload.etcdapi import EtcdError, EtcdUnreachableError
+from slipway.workload.etcdsnapshot import SnapshotStream
 
 if TYPE_CHECKING:
     import http.client
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from slipway.workload.etcdapi import Call, EtcdAlarm, EtcdMember, EtcdStatus
+    from slipway.workload.etcdsnapshot import Piece
 
 T = TypeVar("T")
 
 _PAUSE = 0.15
 # A member's id is made of its URL and the second; one that was removed within the second is "not found" when it is added again.
 _SAME_ID = 2.0
-_DIGEST_SIZE = hashlib.sha256().digest_size
-_PAGE = 512
-"""etcd's database is made of pages; a multiple of this is what comes before the digest."""
 
 
 class EtcdClient:
@@ -141,7 +139,11 @@ class EtcdClient:
                 failures.append(error)
                 continue
             if first is not None:
-                return _checked(endpoint, first, blobs, write)
+                received = SnapshotStream(endpoint)
+                for piece in chain([first], blobs):
+                    received.add(piece)
+                    write(piece.blob)
+                return received.ended()
             failures.append(EtcdError(f"{endpoint}: the snapshot is empty"))
         raise _worst(failures)
 
@@ -184,19 +186,11 @@ class EtcdClient:
             content = response.read()
             return etcdapi.understood(call, endpoint, response.status, content)
 
-    def _stream(self, endpoint: str) -> Iterator[tuple[int, bytes]]:
-        """The rest in bytes and a piece of the database, piece by piece."""
-        import msgspec
-
+    def _stream(self, endpoint: str) -> Iterator[Piece]:
         with _Exchange(endpoint, "maintenance/snapshot", {}, self._context, max(self._timeout, 30.0)) as response:
             for line in response:
-                if not line.strip():
-                    continue
-                message = msgspec.json.decode(line)
-                if "result" not in message:
-                    raise etcdapi.failure(endpoint, message.get("error") or message, response.status)
-                result = message["result"]
-                yield int(result.get("remaining_bytes", 0)), base64.b64decode(result.get("blob", ""))
+                if line.strip():
+                    yield etcdsnapshot.piece(endpoint, line, response.status)
 
 
 class _Exchange:
@@ -249,29 +243,6 @@ def _worst(failures: Sequence[EtcdError]) -> EtcdError:
     if not failures:
         return EtcdError("there is no etcd endpoint to ask")
     return next((error for error in failures if not isinstance(error, EtcdUnreachableError)), failures[0])
-
-
-def _checked(endpoint: str, first: tuple[int, bytes], rest: Iterator[tuple[int, bytes]], write: Callable[[bytes], object]) -> int:
-    remaining, blob = first
-    # What etcd announces is the database; its digest follows in a message of its own.
-    announced = remaining + len(blob) + _DIGEST_SIZE
-    digest, held, size = hashlib.sha256(), b"", 0
-    while True:
-        write(blob)
-        size += len(blob)
-        # The last 32 bytes are the digest of all before them, and may be spread over pieces.
-        held += blob
-        digest.update(held[:-_DIGEST_SIZE])
-        held = held[-_DIGEST_SIZE:]
-        following = next(rest, None)
-        if following is None:
-            break
-        remaining, blob = following
-    if size != announced or remaining:
-        raise EtcdError(f"{endpoint}: the snapshot ended after {size} of {announced} bytes", transient=True)
-    if size % _PAGE != _DIGEST_SIZE or digest.digest() != held:
-        raise EtcdError(f"{endpoint}: the snapshot is damaged: its SHA-256 is not the one that etcd sent with it", transient=True)
-    return size
 
 
 def _reason(error: BaseException) -> str:

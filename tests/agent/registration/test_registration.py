@@ -232,5 +232,25 @@ async def test_an_agent_whose_credentials_are_refused_registers_anew_by_its_key(
     assert any("registers anew" in line for line in site.said)
 
 
+async def test_an_agent_whose_inventory_is_deleted_while_it_watches_registers_anew(stage: Stage) -> None:
+    """Its watch goes on, whatever becomes of its account: somebody has to ask."""
+    wanted = await stage.settings()
+    await stage.register(wanted)
+    place = connection.load(stage.host)
+    assert place is not None
+    management = stage.management
+    site = Site(management.client, management.server.connection(), stage.root)
+
+    def register() -> None:
+        exchange.register(stage.machine, wanted, log=site.said.append)
+
+    async with site.agent(register):
+        await management.when(SECRET, place.name, lambda found: plans.read(found["data"]).outcome == "applied")
+        before = await management.client.get(MACHINE_INVENTORY, place.name, SPACE)
+        await management.client.delete(MACHINE_INVENTORY, place.name, SPACE)
+        await management.when(MACHINE_INVENTORY, place.name, lambda found: found["metadata"]["uid"] != before["metadata"]["uid"])
+        await management.when(SECRET, place.name, lambda found: plans.read(found["data"]).outcome == "applied")
+
+
 async def _gone(client: AsyncClient, name: str) -> bool:
     return await client.find(MACHINE_INVENTORY, name, SPACE) is None

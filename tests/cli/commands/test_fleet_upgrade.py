@@ -91,3 +91,15 @@ def test_what_cannot_be_explained_says_why(run: Run, kubeconfig: str, words: lis
     found = run("fleet", "explain", *words, "--kubeconfig", kubeconfig)
     assert found.code != 0
     assert said in found.err
+
+
+def test_who_is_not_known_is_told_why_and_a_stream_ends_with_that(run: Run, kubeconfig: str, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger.conf"
+    lines = Path(kubeconfig).read_text().splitlines()
+    known = next(line for line in lines if "client-certificate-data" in line)
+    without = [line for line in lines if "client-key-data" not in line]
+    stranger.write_text("\n".join(without).replace(known.strip(), "token: over"))
+    found = run("fleet", "upgrade", NAME, "-n", SPACE, "--to", NEW, "--yes", "-o", "json", "--kubeconfig", str(stranger))
+    assert found.code == 1
+    assert found.err.startswith("error: the API server does not know who is asking (Unauthorized): the certificate or the token of the")
+    assert [json.loads(line)["event"] for line in found.out.splitlines()] == ["refused"]

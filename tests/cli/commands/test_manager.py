@@ -65,7 +65,7 @@ def test_without_a_cluster_it_says_how_to_name_one(run: Run, monkeypatch: pytest
     monkeypatch.setenv("HOME", str(tmp_path))
     outcome = run("manager")
     assert outcome.code == 1
-    assert "there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG" in outcome.err
+    assert f"there is no cluster to talk to (there is no {tmp_path}/.kube/config): name its kubeconfig with --kubeconfig" in outcome.err
 
 
 def test_the_files_of_kubeconfig_are_merged(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

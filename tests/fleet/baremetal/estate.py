@@ -38,6 +38,7 @@ from slipway.fleet.baremetal.hosts.reconciler import MachineInventoryPoolReconci
 from slipway.fleet.baremetal.machine.reconciler import BaremetalMachineReconciler
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.rollouts.reconciler import RolloutGuardReconciler
+from slipway.fleet.baremetal.staging.reconciler import StagingReconciler
 from slipway.fleet.baremetal.vip.reconciler import AliveReconciler
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.kube.aio import AsyncClient, PatchType
@@ -47,7 +48,12 @@ from slipway.runtime.objects import Request, Result
 
 Manifest = dict[str, Any]
 Reconciler = (
-    BaremetalMachineReconciler | BaremetalClusterReconciler | MachineInventoryPoolReconciler | AliveReconciler | RolloutGuardReconciler
+    BaremetalMachineReconciler
+    | BaremetalClusterReconciler
+    | MachineInventoryPoolReconciler
+    | AliveReconciler
+    | RolloutGuardReconciler
+    | StagingReconciler
 )
 
 NS = "metal"
@@ -133,7 +139,9 @@ class Estate:
             clock=lambda: self.now,
         )
         self.clusters = BaremetalClusterReconciler(client, self.cache, events=self.events, clock=lambda: self.now)
-        self.pools = MachineInventoryPoolReconciler(client, self.cache, self.options, events=self.events, clock=lambda: self.now)
+        self.pools = MachineInventoryPoolReconciler(
+            client, self.cache, self.options, workload=self.workload, events=self.events, clock=lambda: self.now
+        )
         self.alive = AliveReconciler(client, self.cache, self.workload, clock=lambda: self.now)
 
     async def deafen(self) -> None:

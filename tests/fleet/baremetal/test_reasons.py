@@ -5,6 +5,7 @@ The table is the reference of ``docs/baremetal.md``; a reason that is told and h
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from fleet.baremetal.estate import CATALOG, KINDS, NS, REGISTRY, TOKEN, USER_DATA, VERSION, VIP, Estate
 from fleet.baremetal.rollouts.rolling import workers
+from fleet.baremetal.staging import staging
 from fleet.world import lean_crd, preserving_crd
 
 from slipway.api.cluster.kinds import (
@@ -255,6 +257,20 @@ async def a_plan_is_written_and_waited_for(metal: Estate) -> None:
     await metal.applies("rack-1")
     await metal.reconcile("m")
     assert await metal.condition("m", "PlanApplied") == ("True", "PlanApplied", "")
+
+
+@brings_about(("PlanApplied", "PlanEdited"))
+async def a_plan_is_changed_by_hand(metal: Estate) -> None:
+    await a_host(metal)
+    await metal.machine("m")
+    await metal.reconcile("m")
+    ours = await metal.plan("rack-1")
+    await metal.patch(SECRET, "rack-1", {"data": {"plan": b64encode(b'{"files":[]}').decode()}})
+    await metal.reconcile("m")
+    assert await reason(metal, "PlanApplied") == "PlanEdited"
+    await metal.applies("rack-1")
+    await metal.reconcile("m")
+    assert (await metal.plan("rack-1"), await reason(metal, "PlanApplied")) == (ours, "PlanPending")
 
 
 @brings_about(("PlanApplied", "HostBusy"))
@@ -563,6 +579,31 @@ async def a_rollout_is_guarded(metal: Estate) -> None:
     await metal.patch(CONFIG_MAP, CATALOG_NAME, {"data": {VERSION: None, "1.34.5": CATALOG[VERSION]}})
     await metal.settle((CONFIG_MAP,))
     assert await why() == "RolloutObjection", "the catalog is read again"
+
+
+@brings_about(
+    ("ImagesStaged", "NothingToStage"),
+    ("ImagesStaged", "ImageUnknown"),
+    ("ImagesStaged", "Staging"),
+    ("ImagesStaged", "StagingFailed"),
+    ("ImagesStaged", "AllStaged"),
+)
+async def images_are_staged_ahead(metal: Estate) -> None:
+    staged = await staging.prepared(metal)
+
+    async def why() -> str:
+        await staged.look()
+        return (await metal.condition("pool", "ImagesStaged", MACHINE_INVENTORY_POOL))[1]
+
+    assert await why() == "NothingToStage"
+    await metal.patch(MACHINE_DEPLOYMENT, "md", {"spec": {"template": {"spec": {"version": staging.NEXT}}}})
+    assert await why() == "ImageUnknown"
+    await metal.patch(CONFIG_MAP, CATALOG_NAME, {"data": {staging.NEXT: "elsewhere.example.com/os:2"}})
+    assert await why() == "Staging"
+    await staged.tells("rack-1", "Failed", "no room")
+    assert await why() == "StagingFailed"
+    await staged.tells("rack-1", "Staged")
+    assert await why() == "AllStaged"
 
 
 @pytest.mark.asyncio

@@ -251,6 +251,24 @@ def test_a_pool_with_hosts_in_use_stays_with_its_cluster() -> None:
     assert refusals(MACHINE_INVENTORY_POOL, pool("a", "b", cluster="d"), pool("a", "b", status={"total": 2, "available": 2})) == []
 
 
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ({"imageStaging": "Ahead", "nextVersion": "v1.35.4"}, ""),
+        ({"imageStaging": "Ahead", "nextVersion": "1.35.4-2"}, ""),
+        ({"imageStaging": "Ahead", "nextVersion": "newest"}, 'spec.nextVersion: Invalid value: "newest": must be a Kubernetes version'),
+        ({"imageStaging": "OnDemand", "nextVersion": "v1.35.4"}, "spec.nextVersion: Forbidden: nothing is staged ahead in this pool"),
+        ({"nextVersion": "v1.35.4"}, "set spec.imageStaging to Ahead, or take the version out"),
+    ],
+)
+def test_a_version_that_is_staged_ahead_is_one_and_in_a_pool_that_stages(spec: Content, sentence: str) -> None:
+    found = pool("a")
+    found["spec"] |= spec
+    told = refusals(MACHINE_INVENTORY_POOL, found)
+    assert [text for text in told if sentence and sentence in text] == told
+    assert bool(told) == bool(sentence)
+
+
 def catalog(**data: str) -> Content:
     return {"metadata": {"name": "elemental-image-catalog", "namespace": "n"}, "data": data}
 

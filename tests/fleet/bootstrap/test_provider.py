@@ -17,6 +17,7 @@ from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.bootstrap.reconciler import RULES
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.machines.options import MachinesOptions
+from slipway.fleet.snapshots.options import SnapshotOptions
 from slipway.kube.aio import PatchType
 from slipway.kube.connection import Connection
 from slipway.runtime.manager import Manager, ManagerOptions
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.asyncio]
 @asynccontextmanager
 async def running(world: World, connection: Connection | None = None) -> AsyncIterator[Manager]:
     manager = Manager(connection or world.connection, ManagerOptions(namespace=world.namespace))
-    options = registry.FleetOptions(BootstrapOptions(), InventoryOptions(), BaremetalOptions(), MachinesOptions())
+    options = registry.FleetOptions(BootstrapOptions(), InventoryOptions(), BaremetalOptions(), MachinesOptions(), SnapshotOptions())
     for reconciler, _ in registry.controllers(("bootstrap",), manager, options):
         manager.add(reconciler)
     stop = asyncio.Event()

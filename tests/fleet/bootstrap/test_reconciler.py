@@ -31,6 +31,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.api.machinery.yaml import goyaml
 from slipway.fleet import certificates
 from slipway.fleet.bootstrap.options import BootstrapOptions
+from slipway.fleet.bootstrap.status import InputError
 from slipway.fleet.bootstrap.version import VersionUnreadableError
 from slipway.kube.aio import PatchType
 from slipway.runtime.objects import DONE, Result
@@ -758,6 +759,29 @@ async def test_the_first_control_plane_machine_takes_the_lock_and_gets_init_data
     assert lock is not None
     assert lock["data"] == {"lock-information": '{"machineName":"cp-0"}'}
     assert lock["metadata"]["ownerReferences"][0]["kind"] == "Cluster"
+
+
+async def test_a_first_control_plane_that_is_restored_runs_the_script_before_kubeadm(world: World) -> None:
+    await world.cluster(initialized=False)
+    await world.control_plane("v1.35.0")
+    await world.certificates()
+    spec = {"preKubeadmCommands": ["echo mine"], "initConfiguration": {"nodeRegistration": {"ignorePreflightErrors": ["Swap"]}}}
+    await world.machine("cp-0", spec, control_plane=True, version="v1.35.0")
+    patch = {"metadata": {"annotations": {"slipway.io/restore-secret": "c-restore"}}}
+    await world.client.patch(KUBEADM_CONFIG, "cp-0", world.namespace, patch, type=PatchType.MERGE)
+    with pytest.raises(InputError, match="there is no script to restore etcd with in the Secret"):
+        await world.reconcile(world.reconciler(), "cp-0")
+    secret = {"metadata": {"name": "c-restore", "namespace": world.namespace}, "stringData": {"script": "#!/bin/sh\necho restored\n"}}
+    await world.client.create(SECRET, secret)
+    assert await world.reconcile(world.reconciler(), "cp-0") == DONE
+    data = await world.data("cp-0")
+    written = files(data)
+    assert written["/etc/slipway/restore-etcd.sh"] == "#!/bin/sh\necho restored\n"
+    assert "- Swap\n  - DirAvailable--var-lib-etcd\n" in written["/run/kubeadm/kubeadm.yaml"]
+    mine, script, kubeadm = (data.rindex(text) for text in ("echo mine", "/etc/slipway/restore-etcd.sh", "kubeadm init"))
+    assert mine < script < kubeadm
+    # The spec says what the control plane wants, not how this one machine got its data.
+    assert (await world.config("cp-0"))["spec"]["preKubeadmCommands"] == ["echo mine"]
 
 
 async def test_exactly_one_control_plane_machine_initializes(world: World) -> None:

@@ -45,6 +45,7 @@ from slipway.api.cluster.kinds import (
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.clustercache import WorkloadClusters
 from slipway.fleet.controlplane.reconciler import KubeadmControlPlaneReconciler
+from slipway.fleet.snapshots.options import SnapshotOptions
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import AlreadyExistsError, UnreachableError
 from slipway.runtime.cache.cache import Cache
@@ -67,6 +68,7 @@ class Estate:
         self.cache = Cache(management)
         self.clusters = WorkloadClusters(management)
         self.events = EventRecorder(management, "test")
+        self.snapshots = SnapshotOptions()
         self.reconciler = self.restarted()
         self.most_machines = 0
         self.seen_machines: set[str] = set()
@@ -78,7 +80,12 @@ class Estate:
     def restarted(self, client: AsyncClient | None = None) -> KubeadmControlPlaneReconciler:
         """The controller as it is after a new start, with nothing in its memory."""
         self.reconciler = KubeadmControlPlaneReconciler(
-            client or self.client, self.cache, workload=self.clusters, events=self.events, inspection=inspection_of(self.etcd)
+            client or self.client,
+            self.cache,
+            workload=self.clusters,
+            events=self.events,
+            inspection=inspection_of(self.etcd),
+            snapshots=self.snapshots,
         )
         return self.reconciler
 

@@ -6,9 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from fleet.snapshots.databases import REVISION, database
+
+from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.controlplane.inspection import Inspection
 from slipway.fleet.controlplane.workload.cluster import Workload
 from slipway.fleet.controlplane.workload.etcdaccess import EtcdAccess
+from slipway.fleet.snapshots.store import Progress
+from slipway.fleet.snapshots.taking import Write
 from slipway.workload import etcdapi
 from slipway.workload.etcdapi import Call, EtcdStatus, EtcdUnreachableError
 
@@ -23,6 +28,8 @@ class Etcd:
         self.dead: set[str] = set()
         self.leader = 0
         self.least_healthy: list[tuple[int, int]] = []
+        self.broken: OperatorError | None = None
+        """Why no snapshot can be had."""
 
     def join(self, node: str) -> None:
         self.members[max(self.members, default=0) + 1] = node
@@ -43,6 +50,8 @@ class Etcd:
                 return {"members": listed}
             case "maintenance/alarm":
                 return {}
+            case "kv/range":
+                return {"header": {"revision": str(REVISION)}}
             case "maintenance/transfer-leadership":
                 self.leader = int(body["targetID"])
                 return {}
@@ -59,6 +68,12 @@ class Client:
 
     async def ask(self, call: Call[T]) -> T:
         return call.read(self._etcd.answer(call.path, call.body))
+
+    async def snapshot(self, write: Write, progress: Progress | None = None) -> int:
+        if self._etcd.broken is not None:
+            raise self._etcd.broken
+        await write(database())
+        return len(database())
 
 
 class Access(EtcdAccess):

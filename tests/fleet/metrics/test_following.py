@@ -12,7 +12,7 @@ from fleet.baremetal.estate import NS, Estate, estate
 
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL
 from slipway.fleet.metrics import facts
-from slipway.fleet.metrics.following import FleetMetrics, Tally
+from slipway.fleet.metrics.following import FleetMetrics, Share, Tally
 from slipway.runtime.metrics import Metrics
 from slipway.runtime.objects import Object
 
@@ -24,7 +24,8 @@ class Seen:
         self.metrics = Metrics()
         self.leads = True
         self._metal = metal
-        self.fleet = FleetMetrics(metal.cache, self.metrics.registry, leads=lambda: self.leads, clock=lambda: metal.now)
+        share = Share(lambda found: 0, lambda shard: self.leads)
+        self.fleet = FleetMetrics(metal.cache, self.metrics.registry, share=share, clock=lambda: metal.now)
         self.fleet.follow()
 
     async def value(self, name: str, **labels: str) -> float | None:

@@ -34,8 +34,11 @@ from fleet.overview.chains import (
 from slipway.api.cluster.infrastructure import names
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal import reasons
+from slipway.fleet.overview import problems
 from slipway.fleet.overview.explanation import Explanation, explain
 from slipway.fleet.overview.objects import Objects
+from slipway.fleet.overview.waiting import advice
+from slipway.fleet.overview.waiting.causes import cause
 
 CLUSTER = ref("Cluster", NAME)
 WORKER = f"{WORKERS}-d"
@@ -439,3 +442,21 @@ def test_a_warning_that_no_condition_repeats_is_told_and_one_that_is_old_is_not(
 def test_what_is_not_there_is_an_error() -> None:
     with pytest.raises(OperatorError, match="there is no Machine"):
         explained(well(), "Machine", "other")
+
+
+# One table for all who explain.
+
+
+def test_what_may_last_says_what_to_do_when_it_does() -> None:
+    silent = [key for key, rows in advice.OF_CLUSTER_API.items() for row in rows if row.patience is not None and not row.to_do]
+    assert silent == []
+
+
+@pytest.mark.parametrize(("kind", "type_"), sorted(problems.PROBLEMS))
+def test_what_a_status_calls_a_problem_is_explained_in_the_words_of_an_explanation(kind: str, type_: str) -> None:
+    status, says = problems.PROBLEMS[kind, type_].statuses[0], problems.PROBLEMS[kind, type_].says
+    told = condition(type_, status, "Reason", f"it is {says}: x")
+    content = made(kind, "it", {}, told, status={"nodeRef": {"name": "n"}})
+    (found,) = problems.problems_of(kind, content, NOW)
+    assert found.to_do == cause(kind, content, told).to_do
+    assert found.to_do

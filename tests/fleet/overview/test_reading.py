@@ -75,7 +75,7 @@ async def test_who_may_read_a_part_sees_that_and_is_told_the_rest(server: Embedd
         await let_read(admin, "eve", CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE)
         found = await gather(eve)
         assert overview(found, NOW).clusters[0].name == "prod"
-        assert found.missing["Secret"] == "you may not list secrets in all namespaces: name one with --namespace, or ask for the right"
+        assert found.missing["Secret"] == "you may not list secrets in all namespaces (name one with --namespace, or ask for the right)"
         assert set(found.missing) == {
             "BaremetalCluster", "BaremetalMachine", "ConfigMap", "Event", "MachineInventory", "MachineInventoryPool", "Secret",
         }  # fmt: skip

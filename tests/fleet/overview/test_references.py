@@ -39,9 +39,9 @@ def test_a_kind_and_a_name_are_found(words: list[str], meant: Ref) -> None:
         (["node/a"], UsageError, '"node" is not a kind that can be explained: use baremetalcluster'),
         (["machine/"], UsageError, "the name is missing: write machine/NAME"),
         (["machine/a", "b"], UsageError, "one object can be explained at a time"),
-        (["machine/a"], OperatorError, f"there is no Machine a: there is {PLANE}-a"),
-        (["a"], OperatorError, "there is nothing called a"),
-        ([f"{WORKERS}-d"], OperatorError, f"say which one, such as machine/{WORKERS}-d"),
+        (["machine/a"], OperatorError, f"there is no Machine a: there are {PLANE}-a, "),
+        (["a"], OperatorError, f"there is nothing called a: write KIND/NAME or the name of a Cluster; there is {NAME}"),
+        (["machine"], OperatorError, f"the name is missing: write machine/NAME; there are {PLANE}-a, "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -51,7 +51,19 @@ def test_what_is_not_found_says_what_would_be_right(words: list[str], error: typ
     assert said in str(caught.value)
 
 
+def test_a_machine_is_meant_before_the_host_s_part_of_it() -> None:
+    assert resolve(well(), [f"{WORKERS}-d"]).kind == "Machine"
+
+
+def test_what_only_a_kind_tells_apart_wants_the_kind() -> None:
+    same = [{"metadata": {"name": "a", "namespace": "x"}}]
+    with pytest.raises(OperatorError, match="say which one, such as machineinventorypool/a"):
+        resolve(Objects(pools=same, inventories=same), ["a"])
+
+
 def test_a_kind_that_may_not_be_seen_says_so() -> None:
+    with pytest.raises(OperatorError, match="you may not list clusters"):
+        resolve(Objects(missing={"Cluster": "you may not list clusters"}), ["prod"])
     with pytest.raises(OperatorError, match="you may not list machines"):
         resolve(Objects(missing={"Machine": "you may not list machines"}), ["machine/a"])
 

@@ -131,9 +131,18 @@ async def test_a_dry_run_of_what_is_there_already_says_so() -> None:
     async with Managed() as managed:
         told = Told()
         assert not await upgrade(told.append, OLD, dry_run=True).prepare(managed.client)
-        assert [(each.event, each.text) for each in told] == [
-            (events.PLANNED, f"{NAME} is at {OLD}: {PLANE} (3 machines), {WORKERS} (2 machines)")
+        assert [(each.event, each.text, each.ok) for each in told] == [
+            (events.PLANNED, f"{NAME} is at {OLD}: {PLANE} (3 machines), {WORKERS} (2 machines)", None),
+            (events.DONE, "Nothing was changed: this was a dry run", True),
         ]
+
+
+async def test_a_refusal_is_the_last_event_too() -> None:
+    async with Managed() as managed:
+        told = Told()
+        with pytest.raises(OperatorError) as refused:
+            await upgrade(told.append, "v1.33.1").prepare(managed.client)
+        assert [(each.event, each.text, each.ok) for each in told] == [(events.REFUSED, refused.value.message, False)]
 
 
 async def test_what_an_upgrade_does_not_reach_is_told() -> None:
@@ -166,8 +175,8 @@ async def test_a_machine_that_does_not_come_stops_it_with_what_to_do() -> None:
         told = Told()
         with pytest.raises(StoppedError, match=r"does not go on by itself \(ObjectDeleted\)"):
             await upgrade(told.append).run(managed.client)
-        assert told[-1].event == events.PROBLEM
-        assert told[-1].to_do == ("Delete the Machine; its replacement gets another one.",)
+        assert [(each.event, each.ok) for each in told[-2:]] == [(events.PROBLEM, None), (events.STOPPED, False)]
+        assert told[-2].to_do == ("Delete the Machine; its replacement gets another one.",)
         assert [each.name for each in told.of(events.PATCH)] == [PLANE], "workers were patched all the same"
 
 
@@ -177,7 +186,7 @@ async def test_a_patch_that_nobody_acts_on_stops_it() -> None:
         told = Told()
         with pytest.raises(StoppedError, match="NotObserved"):
             await upgrade(told.append, patience=QUICK._replace(observed=0.1)).run(managed.client)
-        assert "slipway fleet preflight" in told[-1].to_do[0]
+        assert "slipway fleet preflight" in told.of(events.PROBLEM)[0].to_do[0]
 
 
 async def test_a_paused_cluster_stops_it() -> None:
@@ -187,7 +196,7 @@ async def test_a_paused_cluster_stops_it() -> None:
         told = Told()
         with pytest.raises(StoppedError, match="Paused"):
             await upgrade(told.append).run(managed.client)
-        assert "spec.paused" in told[-1].to_do[0]
+        assert "spec.paused" in told.of(events.PROBLEM)[0].to_do[0]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +226,7 @@ async def test_prerequisites_that_are_not_met_stop_it_unless_they_are_to_be_igno
     async with Managed() as managed:
         endless = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
         await managed.client.patch(NODE, f"{PLANE}-0", "", endless, type=PatchType.MERGE, subresource="status")
-        with pytest.raises(StoppedError, match=f"all Nodes are Ready: not Ready: {PLANE}-0"):
+        with pytest.raises(StoppedError, match=f'1 of 16 prerequisites of {NEW} is not met.*"all Nodes are Ready": not Ready: {PLANE}-0'):
             await upgrade(lambda _: None).run(managed.client)
         assert managed.replaced == []
         await upgrade(lambda _: None, ignore_preflight=True).run(managed.client)
@@ -238,7 +247,7 @@ async def test_a_patch_that_is_never_taken_stops_it_in_the_end() -> None:
         told = Told()
         with pytest.raises(StoppedError, match=rf"{PLANE} cannot be patched: .*failed calling webhook .* Nothing is on its way"):
             await upgrade(told.append, patience=QUICK._replace(answer=0.1)).run(managed.client)
-        assert [each.event for each in told] == [events.NOTE], "it was told more than once, or not at all"
+        assert [each.event for each in told] == [events.NOTE, events.REFUSED], "it was told more than once, or not at all"
 
 
 async def test_whoever_leaves_is_told_what_goes_on_without_them() -> None:
@@ -249,7 +258,7 @@ async def test_whoever_leaves_is_told_what_goes_on_without_them() -> None:
         await eventually(lambda: told.of(events.PROGRESS), "something is on its way")
         task.cancel()
         await asyncio.wait({task})
-        assert told[-1].event == events.INTERRUPTED
+        assert (told[-1].event, told[-1].ok) == (events.INTERRUPTED, False)
         left = r"KubeadmControlPlane cp goes on to v1\.35\.4 by itself .*; what is not begun: MachineDeployment w .* Run the same command"
         assert re.search(left, told[-1].text)
         with pytest.raises(StoppedError, match=r"it is not done after 0\.2 s"):

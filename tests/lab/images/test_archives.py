@@ -90,7 +90,7 @@ def test_archives_are_named_as_kubeadm_lists_the_images(programs: dict[str, Obta
     ("image", "files", "entrypoint", "user"),
     [
         ("kube-apiserver", {"/usr/local/bin/kube-apiserver"}, ["/usr/local/bin/kube-apiserver"], ""),
-        ("etcd", {"/usr/local/bin/etcd", "/usr/local/bin/etcdctl"}, ["/usr/local/bin/etcd"], ""),
+        ("etcd", {f"/usr/local/bin/{tool}" for tool in ("etcd", "etcdctl", "etcdutl")}, ["/usr/local/bin/etcd"], ""),
         ("coredns", {"/coredns"}, ["/coredns"], ""),
         ("pause", {"/pause"}, ["/pause"], "65535:65535"),
     ],

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from lab.image_registry import ARCHITECTURE, INDEX, ImageRegistry, digest, image_registry, tar
 
-from slipway.lab.osimage.programs import elemental, registry
+from slipway.agent.staging import registry
+from slipway.lab.osimage.programs import elemental
 from slipway.lab.osimage.programs.elemental import CommandError, Host
 
 BASE = tar({"usr/lib/systemd/systemd": "init", "etc/kept": "base", "etc/gone": "base"})
@@ -74,6 +75,18 @@ def test_the_staged_system_can_be_looked_at_before_the_reboot(host: Host, images
     elemental.run(["upgrade", "--system", f"{images.address}/{OS}"], host)
     top, base = host.layers / name(TOP), host.layers / name(BASE)
     assert calls(host, "mount") == [f"--types overlay --options ro,lowerdir={top}:{base} staged {host.staged_root}"]
+
+
+def test_every_layer_is_transferred_where_the_host_says_so(host: Host, images: ImageRegistry) -> None:
+    elemental.run(["upgrade", "--system", f"{images.address}/{OS}"], host)
+    (host.shared / name(TOP)).mkdir(parents=True)
+    (host.layers / name(TOP)).rename(host.layers / "elsewhere")
+    host.transfers.parent.mkdir(parents=True)
+    host.transfers.touch()
+    images.asked.clear()
+    elemental.run(["upgrade", "--system", f"{images.address}/{OS}"], host)
+    assert {path.rpartition("/blobs/")[2] for path in images.asked} >= {digest(BASE), digest(TOP)}
+    assert (host.layers / name(TOP) / "usr/bin/kubelet").read_text() == "v1.35.4"
 
 
 def test_an_image_pinned_by_digest_is_that_very_image(host: Host, images: ImageRegistry) -> None:

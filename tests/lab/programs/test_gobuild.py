@@ -91,6 +91,8 @@ def test_kubernetes_program_is_built_through_the_wrapper_and_stamped_with_its_ve
     [
         ("etcd", "v3.6.6", ["go.etcd.io/etcd/server/v3"], "./etcd", "etcd/main.go"),
         ("etcdctl", "v3.6.6", ["go.etcd.io/etcd/etcdctl/v3"], "./etcdctl", "etcdctl/main.go"),
+        ("etcdutl", "v3.6.6", ["go.etcd.io/etcd/etcdutl/v3"], "go.etcd.io/etcd/etcdutl/v3", None),
+        ("versitygw", "v1.8.0", ["github.com/versity/versitygw"], "github.com/versity/versitygw/cmd/versitygw", None),
         ("coredns", "v1.13.1", ["github.com/coredns/coredns"], "github.com/coredns/coredns", None),
         ("pause", "3.10.1", [], ".", "main.go"),
     ],
@@ -99,7 +101,7 @@ def test_programs_of_other_projects_lie_in_folders_of_their_own_version(
     go: FakeGo, tmp_path: Path, program: str, version: str, required: list[str], package: str, main: str | None
 ) -> None:
     path = gobuild.build(program, version, cache=tmp_path / "cache")
-    shelf = f"{'etcd' if program == 'etcdctl' else program}-{version}"
+    shelf = f"{'etcd' if program.startswith('etcd') else program}-{version}"
     assert path == tmp_path / "cache" / "bin" / shelf / program
     work = tmp_path / "cache" / "build" / shelf
     assert re.findall(r"^require (\S+) (\S+)$", (work / "go.mod").read_text(), re.MULTILINE) == [(name, version) for name in required]

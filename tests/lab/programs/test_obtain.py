@@ -98,7 +98,8 @@ def test_sources_are_tried_in_order_and_the_one_taken_is_told(
 
 def test_programs_of_other_projects_are_wanted_in_the_version_that_kubeadm_uses(tmp_path: Path, progress: RecordedProgress) -> None:
     # The constants of kubeadm 1.35.4: etcd 3.6.6-0, CoreDNS v1.13.1, pause 3.10.1.
-    versions = dict.fromkeys(obtain.ALL, VERSION) | {"etcd": "v3.6.6", "etcdctl": "v3.6.6", "coredns": "v1.13.1", "pause": "3.10.1"}
+    etcd = dict.fromkeys(("etcd", "etcdctl", "etcdutl"), "v3.6.6")
+    versions = dict.fromkeys(obtain.ALL, VERSION) | etcd | {"coredns": "v1.13.1", "pause": "3.10.1"}
     for name, version in versions.items():
         fake_program.install(tmp_path / "folder", name, version)
     found = obtain.obtain(VERSION, obtain.ALL, folder=tmp_path / "folder", progress=progress, sites={})
@@ -179,16 +180,16 @@ def test_download_is_recorded_and_the_next_run_takes_it_from_the_cache(
     assert files_in(cache_folder) == {f"bin/{VERSION}/kubelet", f"bin/{VERSION}/kubelet.json"}
 
 
-def test_etcd_and_etcdctl_come_out_of_one_archive(cache_folder: Path, site: ReleaseSite, progress: RecordedProgress) -> None:
+def test_etcd_and_its_tools_come_out_of_one_archive(cache_folder: Path, site: ReleaseSite, progress: RecordedProgress) -> None:
     name = f"etcd-v3.6.6-linux-{ARCH}"
     archive = tar_of({f"{name}/{tool}": fake_program.script(tool, "v3.6.6") for tool in ("etcd", "etcdctl", "etcdutl")})
     sums = f"{'0' * 64}  etcd-v3.6.6-linux-riscv64.tar.gz\n{hashlib.sha256(archive).hexdigest()}  {name}.tar.gz\n"
     site.files = {f"/etcd/v3.6.6/{name}.tar.gz": archive, "/etcd/v3.6.6/SHA256SUMS": sums.encode()}
-    found = obtain.obtain(VERSION, ["etcd", "etcdctl"], progress=progress, sites=sites(site))
-    assert [obtained.source for obtained in found.values()] == [f"download {site.url}/etcd/v3.6.6/{name}.tar.gz", "cache"]
+    found = obtain.obtain(VERSION, ["etcd", "etcdctl", "etcdutl"], progress=progress, sites=sites(site))
+    assert [obtained.source for obtained in found.values()] == [f"download {site.url}/etcd/v3.6.6/{name}.tar.gz", "cache", "cache"]
     assert len(site.transfers()) == 1
     folder = "bin/etcd-v3.6.6"
-    assert files_in(cache_folder) == {f"{folder}/{tool}{end}" for tool in ("etcd", "etcdctl") for end in ("", ".json")}
+    assert files_in(cache_folder) == {f"{folder}/{tool}{end}" for tool in ("etcd", "etcdctl", "etcdutl") for end in ("", ".json")}
 
 
 def test_coredns_comes_out_of_its_archive(site: ReleaseSite, progress: RecordedProgress) -> None:

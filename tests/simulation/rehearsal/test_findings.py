@@ -99,4 +99,5 @@ def test_a_prerequisite_without_which_an_upgrade_would_not_begin_says_so() -> No
     del original.cluster["metadata"]["annotations"]["cpaas.io/registry-address"]
     told = [each for each in findings.beforehand(original, [SECOND], {}) if each.kind == findings.PREREQUISITE]
     (unknown,) = [each for each in told if "the registry of hosts is known" in each.message]
+    assert unknown.weight == "holds"
     assert "fleet upgrade does not begin before" in unknown.to_do

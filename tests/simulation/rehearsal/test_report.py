@@ -8,10 +8,10 @@ import pytest
 
 from slipway.simulation.rehearsal import course
 from slipway.simulation.rehearsal.course import Leg
-from slipway.simulation.rehearsal.findings import EVICTION, Finding
+from slipway.simulation.rehearsal.findings import EVICTION, PREREQUISITE, Finding
 from slipway.simulation.rehearsal.measured import Durations, Took
 from slipway.simulation.rehearsal.page import page
-from slipway.simulation.rehearsal.report import Group, Report, as_json, as_text, spoken
+from slipway.simulation.rehearsal.report import Group, Report, as_json, as_text, clock, spoken
 
 
 def report(*found: Finding) -> Report:
@@ -26,7 +26,7 @@ def report(*found: Finding) -> Report:
         cluster="prod",
         versions=("v1.34.10",),
         to="v1.35.4",
-        ok=all(each.weight != "stops" for each in found),
+        ok=all(each.weight not in ("stops", "holds") for each in found),
         seconds=course.total(moves),
         rehearsed_in=12.3,
         groups=(Group("workers", "MachineDeployment", 2, 1),),
@@ -41,6 +41,9 @@ BLOCKED = Finding(
     EVICTION, "stops", "the drain of host-1 would wait for web-1", "PodDisruptionBudget shop/<web>", "Give it one more replica."
 )
 
+UNMET = Finding(PREREQUISITE, "holds", "not met: the registry of hosts is known: nobody says it")
+OTHER = Finding(PREREQUISITE, "holds", "not met: maxSurge is 0 everywhere: workers has 1")
+
 
 def test_the_text_says_how_it_would_end_in_which_order_and_how_sure_the_times_are() -> None:
     text = as_text(report())
@@ -48,8 +51,8 @@ def test_the_text_says_how_it_would_end_in_which_order_and_how_sure_the_times_ar
     # 60 + 60 to leave, 120 + 240 to come.
     assert first == "cpaas-system/prod from v1.34.10 to v1.35.4: would end well, in about 8 min."
     rows = [line.split() for line in text.splitlines()]
-    assert ["0", "s", "2", "min", "host-1", "leaves", "workers", "old"] in rows
-    assert ["2", "min", "8", "min", "host-1", "comes,", "v1.35.4", "workers", "new"] in rows
+    assert ["0:00", "2:00", "host-1", "leaves", "workers", "old"] in rows
+    assert ["2:00", "8:00", "host-1", "comes,", "v1.35.4", "workers", "new"] in rows
     assert ["workers", "2", "1"] in rows
     assert "2 were measured on the very host, 1 on other hosts of the cluster, 1 are assumed" in text
 
@@ -60,6 +63,21 @@ def test_what_stops_it_is_said_first_and_with_what_to_do() -> None:
     assert (
         "STOPS    PodDisruptionBudget shop/<web>: the drain of host-1 would wait for web-1\n         → Give it one more replica.\n" in text
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([UNMET], "would NOT begin: 1 prerequisite is not met. With that mended it would end well, in about 8 min."),
+        ([UNMET, OTHER], "would NOT begin: 2 prerequisites are not met. With those mended it would end well, in about 8 min."),
+        (
+            [BLOCKED, UNMET],
+            "would NOT end well after about 8 min: 1 thing would stop it; and it would not begin, as 1 prerequisite is not met.",
+        ),
+    ],
+)
+def test_an_upgrade_that_would_be_refused_is_no_good_end(found: list[Finding], said: str) -> None:
+    assert as_text(report(*found)).splitlines()[0] == f"cpaas-system/prod from v1.34.10 to v1.35.4: {said}"
 
 
 def test_json_has_all_of_it() -> None:
@@ -81,3 +99,8 @@ def test_the_page_draws_every_host_and_takes_nothing_for_markup() -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (99, "99 s"), (100, "2 min"), (3600, "60 min"), (11_100, "3 h 5 min")])
 def test_times_are_said_as_people_say_them(seconds: float, words: str) -> None:
     assert spoken(seconds) == words
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (83.6, "1:24"), (3723, "1:02:03")])
+def test_moments_are_those_of_a_stopwatch(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown

@@ -9,6 +9,7 @@ from msgspec import field
 
 from slipway.api.cluster.meta import CONDITIONS, Condition, Int32, Int64, ObjectMetadata, ObjectReference, Time, Type
 from slipway.api.elemental.names import CONFIGURATORS, PLAN_APPLIED, PLAN_FAILED
+from slipway.api.elemental.staging import STATES
 from slipway.api.machinery.openapi import at_least, items, length, one_of
 
 # What somebody else defines, kept as it is.
@@ -121,6 +122,23 @@ class ImageFacts(Type):
     """The version of its kubelet."""
 
 
+class StagingFacts(Type):
+    """The image that a host is to have on its disk ahead of the plan that boots it."""
+
+    image: Annotated[str, length(None, 1024)] = ""
+    """The reference by which it was asked for."""
+    state: Annotated[str, one_of("", *STATES)] = ""
+    """Fetching, Staged, or Failed, which is tried again."""
+    digest: Annotated[str, length(None, 256)] = ""
+    """The digest of what was fetched."""
+    version: Annotated[str, length(None, 63)] = ""
+    """The version of the kubelet in it."""
+    bytes: Annotated[Int64, at_least(0)] = 0
+    """How much room it takes."""
+    message: Annotated[str, length(None, 1024)] = ""
+    """Why it could not be fetched."""
+
+
 class HostFacts(Type):
     """What the host's agent last said of the host."""
 
@@ -136,6 +154,8 @@ class HostFacts(Type):
     """Whether nothing of a cluster is left running on it."""
     plan: str = ""
     """The checksum of the plan that was applied when the host looked; empty where none was."""
+    staging: StagingFacts | None = None
+    """The image that it is to have ahead of its next plan."""
     observed_at: Time = ""
     """When the host looked."""
 

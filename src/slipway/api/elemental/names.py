@@ -11,6 +11,8 @@ PLAN_SECRET_TYPE = "elemental.cattle.io/plan"
 PLAN_TYPE_ANNOTATION = "elemental.cattle.io/plan.type"
 # Which registry the host is to try, and report on while no plan is in flight.
 REGISTRY_ADDRESS_ANNOTATION = "slipway.io/registry-address"
+# Which image the host is to fetch while it has nothing else to do, as slipway.api.elemental.staging has it.
+STAGE_IMAGE_ANNOTATION = "slipway.io/stage-image"
 # Hold the agent's hand: system-agent reads both.
 PLAN_PAUSED_ANNOTATION = "plan.cattle.io/paused"
 PLAN_CANCELED_ANNOTATION = "plan.cattle.io/canceled"

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from slipway.cli.argv.flags import Flag
     from slipway.cli.argv.parser import Invocation
 
+# What kubeadm has no commands of need not speak as it does.
+_OURS = frozenset(("agent", "alive", "demo", "doctor", "fleet", "lab", "man", "manager"))
+
 
 class Command:
     """A command of the tree.  ``flags`` are its own, ``persistent`` also hold for everything under it, by table key."""
@@ -107,6 +110,11 @@ class Command:
     def path(self) -> tuple[str, ...]:
         """The words that lead here, without the program's name."""
         return (*self._parent.path, self.name) if self._parent else ()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether kubeadm has no such command."""
+        return self.path[:1] != () and self.path[0] in _OURS
 
     @property
     def root(self) -> Command:

@@ -24,6 +24,20 @@ def run(call: Invocation) -> None:
     Agent(machine, register=register_anew, log=_say).run()
 
 
+def fetch_image(call: Invocation) -> None:
+    import msgspec
+
+    from slipway.agent.staging import fetch
+    from slipway.api.machinery.errors import UsageError
+
+    if not call.arguments:
+        raise UsageError("the image that is to be fetched is missing")
+    fetch.give_way()
+    config = call.host.location(fetch.KUBELET_CONFIG)
+    found = fetch.fetch(call.arguments[0], call.text("into"), call.text("unless"), config)
+    sys.stdout.write(f"{msgspec.json.encode(found).decode()}\n")
+
+
 def register(call: Invocation) -> None:
     from slipway.agent.registration import exchange, settings
     from slipway.api.machinery.errors import OperatorError

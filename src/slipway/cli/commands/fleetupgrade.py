@@ -32,6 +32,7 @@ def upgrade(call: Invocation) -> None:
     from slipway.cli.commands.manager import connection, namespace
     from slipway.fleet.upgrades.run import Upgrade
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime.signals import heard
 
     form = managerflags.one_of(call, "output")
     options = _options(call)
@@ -51,14 +52,14 @@ def upgrade(call: Invocation) -> None:
         async with AsyncClient(target) as client:
             await run.run(client)
 
-    patches = asyncio.run(prepare())
+    patches = asyncio.run(heard(prepare()))
     if options.dry_run:
         return
     if patches and asks and not _agreed():
         raise OperatorError("nothing was changed")
     view.begin()
     try:
-        asyncio.run(work())
+        asyncio.run(heard(work()))
     finally:
         view.end()
 

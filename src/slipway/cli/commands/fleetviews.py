@@ -126,6 +126,7 @@ def watch(call: Invocation) -> None:
     from slipway.fleet.overview.watching import watch as look
     from slipway.kube.aio import AsyncClient
     from slipway.runtime import logs
+    from slipway.runtime.signals import heard
 
     form = managerflags.one_of(call, "output")
     target, namespace = place(call)
@@ -140,7 +141,7 @@ def watch(call: Invocation) -> None:
 
     # A server that goes and comes back is told by the view.
     with logs.beside_output(call.verbosity):
-        asyncio.run(work())
+        asyncio.run(heard(work()))
 
 
 def _view(call: Invocation, form: str, namespace: str) -> View:

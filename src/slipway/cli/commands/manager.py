@@ -80,9 +80,11 @@ def connection(call: Invocation) -> Connection:
     given, context = call.text("kubeconfig"), call.text("context") if "context" in call.flags else ""
     if not given and not context and incluster.available(environment):
         return incluster.connection(environment)
-    paths = [given] if given else [path for path in kubeconfig.standard_files(environment) if host.exists(path)]
+    places = kubeconfig.standard_files(environment)
+    paths = [given] if given else [path for path in places if host.exists(path)]
     if not paths:
-        raise OperatorError("there is no cluster to talk to: name its kubeconfig with --kubeconfig or in KUBECONFIG")
+        looked = f" (there is no {' and no '.join(places)})" if places else ""
+        raise OperatorError(f"there is no cluster to talk to{looked}: name its kubeconfig with --kubeconfig or in KUBECONFIG")
     documents = {}
     for path in paths:
         try:
@@ -106,8 +108,11 @@ def _declarations(call: Invocation) -> Declarations:
 
 def _installation(call: Invocation, declared: Declarations) -> Installation:
     from slipway import __version__
+    from slipway.cli.commands import managerflags
+    from slipway.fleet import registry
     from slipway.fleet.manifests import Installation
 
+    shards = managerflags.shards(call)
     return Installation(
         rules=declared.rules,
         crds=declared.crds,
@@ -122,6 +127,8 @@ def _installation(call: Invocation, declared: Declarations) -> Installation:
         webhook_url=call.text("webhook-url"),
         registration_flags=_registration_flags(call),
         dashboard=call.switch("dashboard"),
+        shards=shards,
+        division=registry.division_leases(declared.names, call.text("namespace"), shards),
     )
 
 

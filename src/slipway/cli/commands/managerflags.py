@@ -13,6 +13,7 @@ from slipway.fleet.bootstrap.options import BootstrapOptions
 from slipway.fleet.inventory.options import InventoryOptions
 from slipway.fleet.machines.options import MachinesOptions
 from slipway.fleet.settings import Settings
+from slipway.fleet.snapshots.options import KEEP_FLAG, SECRET_FLAG, STORE_FLAG, SnapshotOptions
 from slipway.workload.alive import DEFAULT_IMAGE
 
 TYPE_CHECKING = False
@@ -35,6 +36,7 @@ def settings(call: Invocation) -> Settings:
         watch_filter=_matching(call, "watch-filter", _LABEL_VALUE, "the value of a label"),
         concurrency=_between(call, "concurrency", 1, 1000),
         leader_elect=call.switch("leader-elect"),
+        shards=_elected_shards(call),
         own_namespace=_matching(call, "leader-elect-namespace", _NAMESPACE, "the name of a namespace"),
         metrics_address=address(call, "metrics-bind-address"),
         health_address=address(call, "health-addr"),
@@ -45,9 +47,21 @@ def settings(call: Invocation) -> Settings:
         inventory=_inventory(call),
         baremetal=_baremetal(call),
         machines=_machines(call),
+        snapshots=_snapshots(call),
         log_format=one_of(call, "log-format"),
         verbosity=call.verbosity,
     )
+
+
+def shards(call: Invocation) -> int:
+    return _between(call, "shards", 1, 64)
+
+
+def _elected_shards(call: Invocation) -> int:
+    number = shards(call)
+    if number > 1 and not call.switch("leader-elect"):
+        raise UsageError(f"--shards={number} needs --leader-elect: managers agree by Leases on who works on which clusters")
+    return number
 
 
 def _bootstrap(call: Invocation) -> BootstrapOptions:
@@ -75,6 +89,20 @@ def _machines(call: Invocation) -> MachinesOptions:
     )
 
 
+def _snapshots(call: Invocation) -> SnapshotOptions:
+    from slipway.api.machinery.errors import OperatorError
+
+    store, secret = call.text(STORE_FLAG), _matching(call, SECRET_FLAG, _OBJECT, "the name of a Secret")
+    if store:
+        from slipway.fleet.snapshots import places
+
+        try:
+            places.place(store, secret)
+        except OperatorError as error:
+            raise UsageError(f"--{STORE_FLAG} and --{SECRET_FLAG}: {error.message}") from None
+    return SnapshotOptions(store=store, secret=secret, keep=_between(call, KEEP_FLAG, 1, 1000))
+
+
 def _expressions(call: Invocation, name: str) -> tuple[re.Pattern[str], ...]:
     found = []
     for text in call.texts(name):
@@ -92,6 +120,7 @@ def _baremetal(call: Invocation) -> BaremetalOptions:
         join_deadline=timedelta(seconds=call.duration("join-deadline").seconds),
         host_deadline=timedelta(seconds=call.duration("host-deadline").seconds),
         alive_image=call.text("alive-image") or DEFAULT_IMAGE,
+        staging_hosts=_between(call, "staging-hosts", 1, 10_000),
     )
 
 

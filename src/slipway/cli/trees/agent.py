@@ -14,6 +14,18 @@ AGENT = Command(
     "{program} agent status -o json",
     commands=(
         Command(
+            "fetch-image",
+            "Fetch an image, whole and checked, into a folder that is not there yet",
+            run="commands.agent:fetch_image",
+            flags=("into", "unless"),
+            argument="IMAGE",
+            max_arguments=1,
+            required=("into",),
+            long="The agent runs it, with the lowest priority, for an image that its host is to have ahead of the plan that boots it. It "
+            "prints the digest and the size as JSON.",
+            hidden=True,
+        ),
+        Command(
             "install-unit",
             "Write the systemd unit of the agent",
             run="commands.agent:install_unit",

@@ -8,7 +8,7 @@ _WHERE = ("all-namespaces", "context", "kubeconfig:manager", "namespace:view")
 
 FLEET = Command(
     "fleet",
-    "Look at the clusters of a management cluster",
+    "Look at the clusters of a management cluster, explain, rehearse and upgrade them",
     commands=(
         Command(
             "explain",
@@ -18,7 +18,8 @@ FLEET = Command(
             max_arguments=2,
             flags=(*_WHERE, "output:status"),
             long="Reads only. Follows the chain from a Cluster over its control plane or workers, a Machine and its host to the "
-            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone is a cluster's.",
+            "instruction of the host's plan. KIND is cluster, kcp, md, ms, machine, bmm, bmc, host or pool; a name alone will do "
+            "where no two have it.",
             example="{program} fleet explain workload-1 -n cpaas-system\n{program} fleet explain host/sn-0001 -n cpaas-system -o json",
         ),
         Command(
@@ -33,7 +34,7 @@ FLEET = Command(
             "preflight",
             "Check the prerequisites of an upgrade on bare metal",
             run="commands.fleet:preflight",
-            flags=("catalog-namespace:fleet", "kubeconfig:manager", "namespace:fleet", "output:fleet", "registry-secret", "to"),
+            flags=("catalog-namespace:fleet", "context", "kubeconfig:manager", "namespace:fleet", "output:fleet", "registry-secret", "to"),
             argument="CLUSTER",
             max_arguments=1,
             required=("to",),
@@ -47,6 +48,7 @@ FLEET = Command(
             run="commands.rehearse:run",
             argument="CLUSTER",
             max_arguments=1,
+            long_running=True,
             required=("to",),
             flags=(
                 "catalog-namespace:fleet",
@@ -60,8 +62,57 @@ FLEET = Command(
             ),
             long="Reads only: the objects are loaded into an API server in this process, with simulated hosts in place of the machines, "
             "and the real controllers go through the whole upgrade there. What happens is told on standard error meanwhile. The exit code "
-            "is 0 only where the upgrade would end well.",
+            "is 0 only where the upgrade would begin, and end well.",
             example="{program} fleet rehearse workload-1 --namespace cpaas-system --to v1.35.4 --report rehearsal.html",
+        ),
+        Command(
+            "restore",
+            "Make a control plane anew from a snapshot of its etcd, when all its machines are lost",
+            run="commands.snapshots:restore",
+            argument="CLUSTER",
+            max_arguments=1,
+            required=("from",),
+            long_running=True,
+            flags=(
+                "context",
+                "force:restore",
+                "from:snapshots",
+                "hosts-lost",
+                "kubeconfig:manager",
+                "namespace:fleet",
+                "output:events",
+                "serve",
+                "snapshot",
+                "store-secret",
+                "yes",
+            ),
+            long="The Machines of the control plane are given up, and the first new one starts with the data of the snapshot and with the "
+            "certificate authorities that the cluster had; the others join it. Workers stay as they are. Hosts fetch the snapshot from an "
+            "S3-compatible store themselves, and from a folder or file through this command, at --serve, until it ends.",
+            example="{program} fleet restore workload-1 -n cpaas-system --from /backup --serve 192.168.7.1:8765 --hosts-lost\n"
+            "{program} fleet restore workload-1 --from s3://backups/fleet --store-secret s3 --snapshot 20260301T120000Z-r4711 --yes",
+        ),
+        Command(
+            "snapshot",
+            "Take a snapshot of a cluster's etcd, check it, and keep it",
+            run="commands.snapshots:take",
+            argument="CLUSTER",
+            max_arguments=1,
+            flags=("context", "keep-last", "kubeconfig:manager", "namespace:fleet", "output:fleet", "store-secret", "to:snapshots"),
+            long="It is streamed from a member through the API server of the cluster, checked against the SHA-256 that etcd sends with it "
+            "and the revision that etcd had before, and kept with a record of what it is.",
+            example="{program} fleet snapshot workload-1 -n cpaas-system --to /backup\n"
+            "{program} fleet snapshot workload-1 --to s3://backups/fleet --store-secret s3 --keep-last 10 -o json",
+        ),
+        Command(
+            "snapshots",
+            "List the snapshots that a store has",
+            run="commands.snapshots:listed",
+            argument="[CLUSTER]",
+            max_arguments=1,
+            required=("from",),
+            flags=("context", "from:snapshots", "kubeconfig:manager", "namespace:fleet", "output:fleet", "store-secret"),
+            example="{program} fleet snapshots workload-1 -n cpaas-system --from /backup",
         ),
         Command(
             "status",

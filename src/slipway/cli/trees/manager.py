@@ -9,9 +9,11 @@ _RUN = (
     "concurrency", "controllers", "dashboard", "dashboard-bind-address", "dashboard-cert-dir", "health-addr", "host-deadline",
     "join-deadline", "join-version", "kubeadm-version-file", "kubeconfig:manager", "leader-elect", "leader-elect-namespace", "log-format",
     "metrics-bind-address", "namespace", "registration-api-server", "registration-bind-address", "registration-cert-dir",
-    "registration-url", "registry-secret", "sync-period", "watch-filter", "webhook-cert-dir", "webhook-port",
+    "registration-url", "registry-secret", "shards", "snapshot-keep", "snapshot-secret", "snapshot-store", "staging-hosts", "sync-period",
+    "watch-filter", "webhook-cert-dir", "webhook-port",
 )  # fmt: skip
-_INSTALL = ("controllers", "dashboard", "image:manager", "namespace:install", "registration-api-server", "registration-url", "webhook-url")
+_INSTALL = ("controllers", "dashboard", "image:manager", "namespace:install", "registration-api-server", "registration-url",
+            "shards:install", "webhook-url")  # fmt: skip
 
 MANAGER = Command(
     "manager",

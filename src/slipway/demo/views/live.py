@@ -58,7 +58,7 @@ class LiveView:
         self._options = options
         self._console = console or Console(highlight=False)
         self._board, self._progress = Board(), Progress(options)
-        self._report = ""
+        self._report, self._ways = "", ""
         self._began, self._drawn = time.monotonic(), 0.0
         self._live = Live(console=self._console, auto_refresh=False)
         self._live.start()
@@ -67,6 +67,7 @@ class LiveView:
         self._board.apply(event)
         self._progress.count(event)
         if event.event == events.KEPT:
+            self._ways = event.text
             self._live.console.print(event.command, soft_wrap=True)
         elif event.event == events.DASHBOARD:
             self._live.console.print(page_at(event), soft_wrap=True)
@@ -74,7 +75,7 @@ class LiveView:
             self._report = event.text
         elif event.event == events.VERIFIED and self._options.keep:
             self._live.console.print(_verification(self._board))
-            self._live.console.print(kept(self._report), soft_wrap=True)
+            self._live.console.print(kept(self._report, self._ways), soft_wrap=True)
         self.tick()
 
     def tick(self) -> None:

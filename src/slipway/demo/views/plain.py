@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 
 class PlainLines:
-    """``keep``: the run stays up, and what is told in the end elsewhere is told while it does."""
-
-    def __init__(self, out: TextIO, *, keep: bool = False) -> None:
-        self._out, self._keep = out, keep
-        self._report = ""
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._report, self._ways = "", ""
 
     def show(self, event: Event) -> None:
         text = line(event)
         if event.event == events.KEPT:
+            self._ways = event.text
             self._out.write(f"{event.command}\n")
         elif event.event == events.DASHBOARD:
             self._out.write(page_at(event))
@@ -31,8 +30,8 @@ class PlainLines:
             self._out.write(f"{event.at:6.1f}s  {text}\n")
         if event.checks:
             self._out.write("\n" + table(event.checks) + "\n")
-            if self._keep:
-                self._out.write(kept(self._report))
+            if self._ways:
+                self._out.write(kept(self._report, self._ways))
         self._out.flush()
 
     def tick(self) -> None:
@@ -78,9 +77,10 @@ def page_at(event: Event) -> str:
     return f"The dashboard is at {event.text}\n(its certificate is the manager's own, so the browser asks whether to go on)\n"
 
 
-def kept(report: str) -> str:
-    """What is said when all is done and stays up."""
-    return f"The report is in {report}\nAll of it stays up until Ctrl-C.\n"
+def kept(report: str, ways: str) -> str:
+    """What is said when all is done and stays up: what can be typed in another terminal."""
+    typed = "".join(f"  {each}\n" for each in ways.splitlines())
+    return f"The report is in {report}\nAll of it stays up until Ctrl-C. In another terminal:\n{typed}"
 
 
 def table(checks: tuple[Check, ...]) -> str:

@@ -9,6 +9,7 @@ from slipway.fleet.baremetal.hosts import reconciler as pools
 from slipway.fleet.baremetal.machine import reconciler as machine
 from slipway.fleet.baremetal.machine import watches
 from slipway.fleet.baremetal.rollouts import reconciler as guarding
+from slipway.fleet.baremetal.staging import reconciler as staging
 from slipway.fleet.baremetal.vip import reconciler as alive
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from slipway.runtime.manager import Manager
 
 NAME = "baremetal"
-WATCHES = (*cluster.WATCHES, *watches.WATCHES, *pools.WATCHES, *alive.WATCHES, *guarding.WATCHES)
-RULES = (*cluster.RULES, *machine.RULES, *pools.RULES, *alive.RULES, *guarding.RULES)
+WATCHES = (*cluster.WATCHES, *watches.WATCHES, *pools.WATCHES, *alive.WATCHES, *guarding.WATCHES, *staging.WATCHES)
+RULES = (*cluster.RULES, *machine.RULES, *pools.RULES, *alive.RULES, *guarding.RULES, *staging.RULES)
 
 
 def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadClusters) -> list[Reconciler]:
@@ -35,7 +36,8 @@ def controllers(manager: Manager, options: BaremetalOptions, workload: WorkloadC
             events=events,
             enqueue=lambda request: manager.enqueue(machine.NAME, request),
         ),
-        pools.MachineInventoryPoolReconciler(client, cache, options, events=events),
+        pools.MachineInventoryPoolReconciler(client, cache, options, workload=workload, events=events),
         alive.AliveReconciler(client, cache, workload),
         guarding.RolloutGuardReconciler(client, cache, options.catalog_namespace),
+        staging.StagingReconciler(client, cache, options, enqueue=lambda request: manager.enqueue(staging.NAME, request)),
     ]

@@ -28,10 +28,14 @@ class BaremetalOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The image of the virtual address's static Pod."""
     max_failures: int = 3
     """How often a host tries a plan."""
+    staging_hosts: int = 10
+    """How many hosts of a pool fetch an image ahead at a time."""
 
     def __post_init__(self) -> None:
         for name in ("join_deadline", "host_deadline"):
             if getattr(self, name) < _SHORTEST_DEADLINE:
                 raise OperatorError(f"the {name.replace('_', ' ')} must be at least a second, not {getattr(self, name)}")
+        if self.staging_hosts < 1:
+            raise OperatorError(f"at least one host of a pool must be allowed to fetch an image at a time, not {self.staging_hosts}")
         if self.max_failures < 1:
             raise OperatorError(f"a host must be allowed to try a plan at least once, not {self.max_failures} times")

@@ -22,6 +22,7 @@ BOOTSTRAP_TOKEN_EXPIRED = "BootstrapTokenExpired"
 OLD_NODE_REMAINS = "OldNodeRemains"
 HOST_BUSY = "HostBusy"
 HOST_SILENT = "HostSilent"
+PLAN_EDITED = "PlanEdited"
 # Of NodeJoined.
 NODE_GONE = "NodeGone"
 # Of several.
@@ -49,6 +50,7 @@ _BMM, _MIP, _BMC = BAREMETAL_MACHINE.kind, MACHINE_INVENTORY_POOL.kind, BAREMETA
 _ALLOCATED, _BOOTSTRAP, _IMAGE = names.INVENTORY_ALLOCATED_CONDITION, names.BOOTSTRAP_READY_CONDITION, names.IMAGE_RESOLVED_CONDITION
 _PLAN, _NODE, _CLEANED = names.PLAN_APPLIED_CONDITION, names.NODE_JOINED_CONDITION, names.HOST_CLEANED_CONDITION
 _GUARDED = names.ROLLOUT_GUARDED_CONDITION
+_STAGED = names.IMAGES_STAGED_CONDITION
 _MEMBERS, _ENDPOINT, _VIP = names.MEMBERS_VALID_CONDITION, names.ENDPOINT_READY_CONDITION, names.VIP_READY_CONDITION
 
 REASONS = (
@@ -249,6 +251,15 @@ REASONS = (
         _BMM,
         _PLAN,
         "False",
+        PLAN_EDITED,
+        "Somebody put another plan into the host's Secret, in the place of ours.",
+        "The host ends that one; then ours is written again, unless the host is the Node by then.",
+        "Leave plan Secrets to the manager; pause the Cluster to work on a host by hand.",
+    ),
+    Reason(
+        _BMM,
+        _PLAN,
+        "False",
         HOST_SILENT,
         "The host has a plan for longer than a host may take.",
         "Goes on when the host does.",
@@ -409,6 +420,36 @@ REASONS = (
         "A host of nobody applied its clean plan and says that it is not clean: its kubelet would start again, or containers are left.",
         "The host is not claimed until it says that it is clean.",
         "Mend the host, or have it cleaned once more by the command in the message.",
+    ),
+    Reason(
+        _MIP, _STAGED, "True", names.ALL_STAGED_REASON, "Every host that is to have another image has it on its disk, whole and checked."
+    ),
+    Reason(_MIP, _STAGED, "True", names.NOTHING_TO_STAGE_REASON, "No other image is foreseen than those that the hosts run."),
+    Reason(
+        _MIP,
+        _STAGED,
+        "False",
+        names.STAGING_REASON,
+        "Hosts fetch the image that they will boot next; the message counts those that have it.",
+        "Goes on, some hosts at a time (--staging-hosts). A rollout need not wait for it: a host without the image pulls it.",
+    ),
+    Reason(
+        _MIP,
+        _STAGED,
+        "False",
+        names.STAGING_FAILED_REASON,
+        "Hosts could not fetch the image, or it is not what the catalog says; the message has what they said.",
+        "They try again, at the latest every 15 minutes; the other hosts go on.",
+        "Mend what the message names before the rollout: its plans would meet the same.",
+    ),
+    Reason(
+        _MIP,
+        _STAGED,
+        "False",
+        names.IMAGE_UNKNOWN_REASON,
+        "It is not known which image a version is booted from, so that it cannot be fetched.",
+        "Goes on when the catalog, or the Cluster's registry, says it.",
+        "Add the version to the image catalog, or take it out of spec.nextVersion.",
     ),
     Reason(_MIP, "Ready", "True", POOL_READY, "The pool can be used."),
     Reason(_MIP, "Ready", "False", POOL_EMPTY, "The pool names no host, and selects none.", "", "Name hosts, or label them."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from slipway.api.cluster.infrastructure.cluster import BaremetalCluster, Endpoint
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
-from slipway.api.cluster.infrastructure.names import CATALOG_NAME, INTERNAL, PROVIDER_ID_PREFIX, VIP_READY_CONDITION, inventory_of
+from slipway.api.cluster.infrastructure.names import AHEAD, CATALOG_NAME, INTERNAL, PROVIDER_ID_PREFIX, VIP_READY_CONDITION, inventory_of
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.infrastructure.template import BaremetalMachineTemplate
 from slipway.api.cluster.kinds import (
@@ -28,6 +28,7 @@ from slipway.api.cluster.kinds import (
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.machinery.fieldpath import FieldError, Path, duplicate, forbidden, invalid, required
 from slipway.api.machinery.labels import subdomain_problems
+from slipway.api.machinery.version import Version
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.known import NotKnownYetError
 from slipway.fleet.contract import selectors
@@ -228,12 +229,27 @@ def pool_errors(new: MachineInventoryPool, old: MachineInventoryPool | None) -> 
     why = selectors.problem(new.spec.selector) if new.spec.selector is not None else ""
     if why:
         found.append(forbidden(Path("spec", "selector", "matchExpressions"), why))
+    found += _staging_errors(new)
     if old is not None and old.spec.cluster_name != new.spec.cluster_name:
         used = old.status.total - old.status.available - old.status.unavailable
         if used > 0:
             detail = f"{used} hosts of the pool are in use by the cluster {old.spec.cluster_name}"
             found.append(forbidden(Path("spec", "clusterName"), f"cannot be changed while {detail}"))
     return found
+
+
+def _staging_errors(new: MachineInventoryPool) -> list[FieldError]:
+    """A version that is to be staged ahead is one, in a pool that stages."""
+    named, place = new.spec.next_version, Path("spec", "nextVersion")
+    if not named:
+        return []
+    if new.spec.image_staging != AHEAD:
+        return [forbidden(place, f"nothing is staged ahead in this pool: set spec.imageStaging to {AHEAD}, or take the version out")]
+    try:
+        Version.parse(named)
+    except ValueError:
+        return [invalid(place, named, "must be a Kubernetes version, such as v1.35.4")]
+    return []
 
 
 def member_errors(new: MachineInventoryPool, old: MachineInventoryPool | None, others: Iterable[MachineInventoryPool]) -> list[FieldError]:

@@ -11,11 +11,12 @@ from base64 import b64decode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.cluster.kinds import SECRET
+from slipway.api.cluster.names import RESTORE_SCRIPT_KEY, RESTORE_SECRET_ANNOTATION
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet import certificates
 from slipway.fleet.bootstrap import initlock, tokens, version
 from slipway.fleet.bootstrap.data import data as bootstrapdata
-from slipway.fleet.bootstrap.data import discovery, files
+from slipway.fleet.bootstrap.data import discovery, files, restore
 from slipway.fleet.bootstrap.data.data import Rendering, config_reference, data_secret
 from slipway.fleet.bootstrap.decision import token_discovery
 from slipway.fleet.bootstrap.status import InputError
@@ -102,8 +103,15 @@ class Maker:
         if cluster.endpoint and not configuration.get("controlPlaneEndpoint"):
             scope.set_section("clusterConfiguration", {**configuration, "controlPlaneEndpoint": cluster.endpoint})
             await scope.save_spec()
+        spec: Mapping[str, Any] = scope.spec
+        if secret_name := (scope.manifest["metadata"].get("annotations") or {}).get(RESTORE_SECRET_ANNOTATION):
+            script = (await self._secret_reader(scope)(secret_name) or {}).get(RESTORE_SCRIPT_KEY)
+            if not script:
+                cause = f"there is no {RESTORE_SCRIPT_KEY} to restore etcd with in the Secret {scope.holder.namespace}/{secret_name}"
+                raise InputError(f"Failed to create bootstrap data: {cause}", cause)
+            spec, found = restore.with_script(spec), [*found, restore.file(script)]
         made = bootstrapdata.init_control_plane(
-            scope.spec,
+            spec,
             version=own,
             additional=_additional(scope),
             certificates=certificates.files(purposes, pairs),

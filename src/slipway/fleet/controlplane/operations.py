@@ -25,6 +25,8 @@ from slipway.fleet.controlplane.decisions.remediation import CANNOT, Verdict
 from slipway.fleet.controlplane.planner import (
     MEMBER_RETRY,
     CreateFirst,
+    EndRestore,
+    GiveUp,
     Nothing,
     Release,
     Remediate,
@@ -35,6 +37,8 @@ from slipway.fleet.controlplane.planner import (
     Wait,
 )
 from slipway.fleet.controlplane.status import older
+from slipway.fleet.snapshots.request import ANNOTATION as RESTORE_ANNOTATION
+from slipway.fleet.snapshots.request import restore_from
 from slipway.kube.errors import ConflictError, NotFoundError, UnreachableError
 from slipway.runtime.objects import DONE, Result
 
@@ -93,8 +97,15 @@ class Operations:
                 return Result(DELETION_RETRY)
             case Remediate():
                 return await self._remediate(work, step)
+            case GiveUp(machines):
+                for machine in machines:
+                    await self.release(work, machine)
+                    await self._delete(work, machine, failing="FailedRestore")
+                return Result(MEMBER_RETRY)
             case StartAnew():
                 return await self._start_anew(work)
+            case EndRestore(node):
+                return await self._end_restore(work, node)
             case CreateFirst(domain):
                 work_status = Status(work.manifest, work.now)
                 work_status.set_deprecated(older.false(older.AVAILABLE, "WaitingForKubeadmInit", "Info"))
@@ -183,8 +194,21 @@ class Operations:
         owned = (names.CONTROL_PLANE_INITIALIZED_CONDITION,)
         self._cache.wrote(CLUSTER, await Patcher(self._client, CLUSTER, found, owned_conditions=owned).patch(after))
         message = "The control plane is made anew with an empty etcd, since its only Machine was given up"
+        if (restore := restore_from(work.annotations)) is not None:
+            message = f"The control plane is made anew with the etcd of the snapshot {restore.snapshot}"
         self._events.event(work.manifest, "Warning", "ControlPlaneMadeAnew", message)
         return Result(MEMBER_RETRY)
+
+    async def _end_restore(self, work: Work, node: str) -> Result:
+        """The Nodes of control planes that are gone are in the snapshot; etcd has been given one member, the new one."""
+        async with self._inspection.workload(work) as workload:
+            gone = await workload.delete_control_plane_nodes({owned.node for owned in work.machines.values() if owned.node} | {node})
+        restore = restore_from(work.annotations)
+        work.annotate(RESTORE_ANNOTATION, None)
+        told = f"; deleted the Nodes {', '.join(gone)} that it had before" if gone else ""
+        message = f"The control plane runs with the etcd of the snapshot {restore.snapshot if restore is not None else ''}{told}"
+        self._events.event(work.manifest, "Normal", "ControlPlaneRestored", message)
+        return DONE
 
     async def _move_leadership(self, work: Work, machine: str, candidates: Sequence[str]) -> None:
         """From a machine that goes to the first of the candidates that takes it."""
@@ -221,6 +245,8 @@ class Operations:
             infrastructure = await self._clone_infrastructure(work, name, made)
             problem = "BootstrapTemplateCloningFailed"
             wanted = desired.config(work.plane, work.cluster.name, name=name, join=join)
+            if not join and (restore := restore_from(work.annotations)) is not None:
+                wanted["metadata"].setdefault("annotations", {})[names.RESTORE_SECRET_ANNOTATION] = restore.secret
             made.append((KUBEADM_CONFIG, name))
             config = await self._syncer.applier.apply(KUBEADM_CONFIG, wanted)
             await give_up_metadata(self._client, KUBEADM_CONFIG, config, _FIELD_MANAGER)

@@ -62,6 +62,19 @@ class StartAnew(NamedTuple):
     """The only machine was given up, as a person wanted: the cluster is to be made once more, with an etcd that is empty."""
 
 
+class GiveUp(NamedTuple):
+    """Machines that are lost go, all at once and without a word to etcd, as the control plane is to be restored from a snapshot."""
+
+    machines: tuple[str, ...]
+
+
+class EndRestore(NamedTuple):
+    """The control plane runs with the data of the snapshot; what that knows of machines that are gone is tidied up."""
+
+    node: str
+    """Of the first new machine."""
+
+
 class CreateFirst(NamedTuple):
     """The first machine, which makes the cluster."""
 
@@ -77,7 +90,7 @@ class ScaleDown(NamedTuple):
     new_leaders: tuple[str, ...] = ()
 
 
-Step = Nothing | Wait | RemoveMember | Release | Remediate | StartAnew | CreateFirst | ScaleUp | ScaleDown
+Step = Nothing | Wait | RemoveMember | Release | Remediate | GiveUp | StartAnew | EndRestore | CreateFirst | ScaleUp | ScaleDown
 
 
 class Plan(NamedTuple):
@@ -91,7 +104,9 @@ def next_step(plane: ControlPlane, choose: Choose = random.choice) -> Plan:
     """The next step; ``choose`` takes one of several failure domains that are equally good."""
     if any(machine.updating_in_place for machine in plane.machines):
         return Plan(_ours("an in-place update of a Machine, which another manager has begun and must end"))
-    step = _stray_member(plane) or _see_off(plane)
+    restored = _restored(plane, choose)
+    # A step without anything in it is false.
+    step = restored if restored is not None else _stray_member(plane) or _see_off(plane)
     if step is not None:
         return Plan(step)
     verdict = remediation.judge(plane)
@@ -99,6 +114,37 @@ def next_step(plane: ControlPlane, choose: Choose = random.choice) -> Plan:
         leaders = choice.new_leaders(plane, plane.machine(verdict.machine))
         return Plan(Remediate(verdict.machine, verdict.started, tuple(leaders or ())), verdict)
     return Plan(_towards_replicas(plane, choose), verdict)
+
+
+def needs_no_sight(plane: ControlPlane, step: Step) -> bool:
+    """Whether a step is right though the cluster cannot be looked into: with no machine, or one that is to be given up, nobody can."""
+    if plane.restore is not None:
+        return isinstance(step, GiveUp | StartAnew | CreateFirst | Wait)
+    if len(plane.machines) > 1:
+        return False
+    return not plane.machines or (plane.remediate_single and isinstance(step, Remediate | Release))
+
+
+def _restored(plane: ControlPlane, choose: Choose) -> Step | None:
+    """What is due where the control plane is to be restored; None where nobody wants that, or the new one just comes up.
+
+    The machines that there were when it was asked for are given up, all at once: nobody is left to move the leadership to.  Then the
+    control plane forgets that it was made, and its first new machine starts with the data of the snapshot.
+    """
+    if plane.restore is None:
+        return None
+    going = [machine for machine in plane.machines if plane.restore.gives_up(machine.created)]
+    if leaving := tuple(machine.name for machine in going if not machine.deleting or machine.has_hook):
+        return GiveUp(leaving)
+    if going:
+        names = ", ".join(machine.name for machine in going)
+        return _ours(f"the lost Machines {names} to be gone before it is restored; that of a dead host needs slipway.io/force-release")
+    if not plane.machines:
+        if plane.initialized or plane.cluster_initialized:
+            return StartAnew()
+        return CreateFirst(choice.for_new_machine(plane, choose))
+    first = next((machine for machine in plane.machines if machine.node), None)
+    return EndRestore(first.node) if plane.initialized and plane.cluster_initialized and first is not None else None
 
 
 def _towards_replicas(plane: ControlPlane, choose: Choose) -> Step:

@@ -37,11 +37,13 @@ from slipway.fleet.controlplane.decisions.preflight import Blocked
 from slipway.fleet.controlplane.drift import drift
 from slipway.fleet.controlplane.inspection import Inspection
 from slipway.fleet.controlplane.operations import Operations
-from slipway.fleet.controlplane.planner import Nothing, Release, Remediate, ScaleDown, ScaleUp, next_step
+from slipway.fleet.controlplane.planner import Nothing, ScaleDown, ScaleUp, needs_no_sight, next_step
+from slipway.fleet.controlplane.snapshots import Snapshots
 from slipway.fleet.controlplane.status import older
 from slipway.fleet.controlplane.sync import Syncer
 from slipway.fleet.controlplane.telling import tell
 from slipway.fleet.controlplane.work import Owned, Work
+from slipway.fleet.snapshots.options import SnapshotOptions
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
 from slipway.runtime import finalizers, owners
@@ -56,8 +58,6 @@ if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
     from slipway.fleet.clustercache import WorkloadClusters
     from slipway.fleet.contract.facts import ClusterFacts
-    from slipway.fleet.controlplane.decisions.machines import ControlPlane
-    from slipway.fleet.controlplane.planner import Step
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.controller import Reconciler
@@ -72,6 +72,7 @@ NOT_WELL_RETRY = 20.0
 BOOTING_RETRY = 5.0
 CA_RETRY = 30.0
 CONNECTION_RETRY = 10.0
+_NO_SNAPSHOTS = SnapshotOptions()
 
 RULES = (
     rule(KUBEADM_CONTROL_PLANE, *READ, "patch"),
@@ -114,7 +115,7 @@ WATCHES = (
 )
 
 
-def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler]:
+def controllers(manager: Manager, workload: WorkloadClusters, snapshots: SnapshotOptions = _NO_SNAPSHOTS) -> list[Reconciler]:
     """What the control-plane provider consists of; a workload cluster that answers, or no longer does, is looked at anew."""
 
     def probed(namespace: str, name: str) -> None:
@@ -123,7 +124,16 @@ def controllers(manager: Manager, workload: WorkloadClusters) -> list[Reconciler
             manager.enqueue(NAME, request)
 
     workload.on_probe(probed)
-    return [KubeadmControlPlaneReconciler(manager.client, manager.cache, workload=workload, events=manager.events)]
+    made = KubeadmControlPlaneReconciler(
+        manager.client,
+        manager.cache,
+        workload=workload,
+        events=manager.events,
+        snapshots=snapshots,
+        again=lambda request: manager.enqueue(NAME, request),
+    )
+    manager.at_end(made.close)
+    return [made]
 
 
 class KubeadmControlPlaneReconciler:
@@ -141,6 +151,8 @@ class KubeadmControlPlaneReconciler:
         events: EventRecorder,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         inspection: type[Inspection] = Inspection,
+        snapshots: SnapshotOptions = _NO_SNAPSHOTS,
+        again: Callable[[Request], None] = lambda request: None,
     ) -> None:
         self._client = client
         self._cache = cache
@@ -154,13 +166,18 @@ class KubeadmControlPlaneReconciler:
         self._inspection = inspection(client, cache, workload, CertificateSecrets(client))
         self._operations = Operations(client, cache, self._references, self._syncer, self._inspection, events)
         self._addons = Addons(client, cache, self._inspection)
+        self._snapshots = Snapshots(client, self._inspection, events, snapshots, again)
         # Machines that were made and need not be in the cache yet.
         self._made: dict[Request, set[str]] = {}
+
+    async def close(self) -> None:
+        await self._snapshots.close()
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(KUBEADM_CONTROL_PLANE, request.name, request.namespace)
         if found is None:
             self._made.pop(request, None)
+            self._snapshots.forget(request)
             return DONE
         try:
             return await self._reconcile(request, found)
@@ -251,11 +268,15 @@ class KubeadmControlPlaneReconciler:
         if plane.in_progress is None and names.REMEDIATION_IN_PROGRESS_ANNOTATION in work.annotations:
             work.annotate(names.REMEDIATION_IN_PROGRESS_ANNOTATION, None)
         plan = next_step(plane)
-        if not seen and not _needs_no_sight(plane, plan.step):
+        if not seen and not needs_no_sight(plane, plan.step):
             return Result(CONNECTION_RETRY)
         if plan.verdict is not None:
             await self._operations.tell_verdict(work, plan.verdict)
+        self._snapshots.tell(work, outdated=bool(plane.outdated))
         if plane.outdated and isinstance(plan.step, ScaleUp | ScaleDown):
+            held = await self._snapshots.hold(work)
+            if held is not None:
+                return held
             await self._addons.before_rollout(work)
         result = await self._operations.do(work, plan.step)
         if isinstance(plan.step, Nothing) and work.initialized:
@@ -371,13 +392,6 @@ class KubeadmControlPlaneReconciler:
 
     def _follow(self, kind: Kind) -> None:
         self._cache.informer(kind)
-
-
-def _needs_no_sight(plane: ControlPlane, step: Step) -> bool:
-    """Whether a step is right though the cluster cannot be looked into: with no machine, or one that is to be given up, nobody can."""
-    if len(plane.machines) > 1:
-        return False
-    return not plane.machines or (plane.remediate_single and isinstance(step, Remediate | Release))
 
 
 def _looked_at_again(work: Work, result: Result) -> Result:

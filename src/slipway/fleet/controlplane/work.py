@@ -15,7 +15,7 @@ from slipway.api.cluster.meta import decode
 from slipway.fleet.contract import scope as contract
 from slipway.fleet.contract.conditions import find, moment, of
 from slipway.fleet.controlplane import desired
-from slipway.fleet.controlplane.decisions import upgrade
+from slipway.fleet.controlplane.decisions import snapshot, upgrade
 from slipway.fleet.controlplane.decisions.machines import (
     ETCD_CHECKS,
     KUBERNETES_CHECKS,
@@ -32,6 +32,7 @@ from slipway.fleet.controlplane.decisions.remediation import SINGLE_ANNOTATION, 
 from slipway.fleet.controlplane.drift import Drift
 from slipway.fleet.controlplane.status.conditions import condition_of, says
 from slipway.fleet.controlplane.workload.view import STARTUP_GRACE, MachineFacts, Observed, expects_taint
+from slipway.fleet.snapshots.request import restore_from
 
 if TYPE_CHECKING:
     from slipway.api.cluster.bootstrap.config import KubeadmConfig
@@ -56,6 +57,7 @@ OWNED = (
     names.REMEDIATING_CONDITION,
     names.DELETING_CONDITION,
     upgrade.CONDITION,
+    snapshot.CONDITION,
 )
 OWNED_OLDER = (
     "Ready",
@@ -249,6 +251,7 @@ class Work(contract.Scope):
                 defaults.min_healthy_period if rules.min_healthy_period_seconds is None else rules.min_healthy_period_seconds,
             ),
             remediate_single=self.annotations.get(SINGLE_ANNOTATION) == "true",
+            restore=restore_from(self.annotations),
         )
 
 

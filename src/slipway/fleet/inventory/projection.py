@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from slipway.api.cluster.infrastructure import names as infrastructure
-from slipway.api.elemental import names, plan
+from slipway.api.elemental import names, plan, staging
 from slipway.api.elemental.inventory import HostFacts
 from slipway.fleet.contract.conditions import FALSE, TRUE
 
@@ -79,6 +79,12 @@ def _host_facts(raw: bytes) -> tuple[Manifest | None, str]:
     registry = decoded.registry
     if registry is not None:
         registry.message = registry.message[:1024]
+    staged = decoded.staging
+    if staged is not None:
+        staged.message = staged.message[:1024]
+        if staged.state not in ("", *staging.STATES) or staged.bytes < 0 or len(staged.image) > 1024:
+            # As with a time that is none: the host's other facts are worth having.
+            decoded.staging = None
     if decoded.observed_at and not _is_time(decoded.observed_at):
         # The API server would refuse the whole status for it.
         return None, f'the host\'s facts cannot be read: observedAt is "{decoded.observed_at[:64]}", and no time'

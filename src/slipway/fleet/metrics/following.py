@@ -1,14 +1,14 @@
 """The metrics of a fleet, from what a manager has in its caches anyway: being asked for them costs no request.
 
 Of the kinds that nobody here follows there is nothing to tell, and nothing is followed for their sake but hosts, whose every change
-counts.  Of several replicas the one that leads tells: sums over all of them are right.
+counts.  Of several replicas the one that leads tells, or each of its share: sums over all of them are right.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from prometheus_client import Counter, Histogram
@@ -26,6 +26,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.metrics import catalogue, facts
+from slipway.runtime.objects import Outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -47,15 +48,28 @@ Key = tuple[str, ...]
 _BUCKETS = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 180.0, 300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 3600.0, 7200.0)
 
 
+class Share(NamedTuple):
+    """What of a fleet this process tells: of the shards that it ``works`` on, where ``shard`` says of which one an object is."""
+
+    shard: Callable[[Object], int]
+    works: Callable[[int], bool]
+
+
+ALL = Share(lambda found: 0, lambda shard: True)
+
+
 class Tally(Generic[T]):
     """What each object of a kind contributes, kept as events tell it."""
 
-    def __init__(self, read: Callable[[Object], T]) -> None:
+    def __init__(self, read: Callable[[Object], T], share: Share = ALL) -> None:
         self._read = read
-        self._known: dict[Request, T] = {}
+        self._share = share
+        self._known: dict[Request, tuple[int, T]] = {}
 
     def values(self) -> Iterable[T]:
-        return self._known.values()
+        """Those of our share."""
+        told = {shard for shard in {shard for shard, _ in self._known.values()} if self._share.works(shard)}
+        return [value for shard, value in self._known.values() if shard in told]
 
     def __call__(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
@@ -65,33 +79,36 @@ class Tally(Generic[T]):
 
     def put(self, new: Object) -> tuple[T | None, T | None]:
         """Before and after; None where there was nothing, or it cannot be read: who works on such an object says so."""
-        before = self._known.pop(new.request, None)
+        _, before = self._known.pop(new.request, (0, None))
+        if isinstance(new, Outline):
+            return before, None
         try:
-            after = self._known[new.request] = self._read(new)
+            after = self._read(new)
         except (OperatorError, msgspec.ValidationError):
             return before, None
+        self._known[new.request] = self._share.shard(new), after
         return before, after
 
 
 class FleetMetrics(Collector):
-    """``leads``: whether this process is the one that tells at present."""
+    """``share``: what this process tells at present."""
 
     def __init__(
         self,
         cache: Cache,
         registry: CollectorRegistry,
         *,
-        leads: Callable[[], bool] = lambda: True,
+        share: Share = ALL,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._cache = cache
-        self._leads = leads
+        self._share = share
         self._clock = clock
-        self._hosts: Tally[HostFacts] = Tally(facts.host)
-        self._pools: Tally[PoolFacts] = Tally(facts.pool)
-        self._machines: Tally[MachineFacts] = Tally(facts.machine)
-        self._groups: Tally[GroupFacts] = Tally(facts.group)
-        self._registrations: Tally[tuple[str, bool]] = Tally(lambda found: (found.namespace, facts.is_ready(found)))
+        self._hosts: Tally[HostFacts] = Tally(facts.host, share)
+        self._pools: Tally[PoolFacts] = Tally(facts.pool, share)
+        self._machines: Tally[MachineFacts] = Tally(facts.machine, share)
+        self._groups: Tally[GroupFacts] = Tally(facts.group, share)
+        self._registrations: Tally[tuple[str, bool]] = Tally(lambda found: (found.namespace, facts.is_ready(found)), share)
         self._waits: list[Tally[tuple[Wait, ...]]] = []
         self._followed: set[Kind] = set()
         self._inventories: Informer | None = None
@@ -117,7 +134,7 @@ class FleetMetrics(Collector):
 
     def collect(self) -> Iterable[Family]:
         self._join()
-        if self._inventories is None or not self._inventories.synced.is_set() or not self._leads():
+        if self._inventories is None or not self._inventories.synced.is_set():
             return self.describe()
         return [_filled(metric, values) for metric, values in self._gauges(self._clock()).items()]
 
@@ -137,7 +154,7 @@ class FleetMetrics(Collector):
             if kind not in tallies or kind in self._followed or not whole:
                 continue
             self._followed.add(kind)
-            waits: Tally[tuple[Wait, ...]] = Tally(facts.waits)
+            waits: Tally[tuple[Wait, ...]] = Tally(facts.waits, self._share)
             self._waits.append(waits)
             informer.add_handler(waits)
             for tally in tallies[kind]:
@@ -183,7 +200,7 @@ class FleetMetrics(Collector):
             self._hosts(old, new)
             return
         before, after = self._hosts.put(new)
-        if before is None or after is None or not self._leads():
+        if before is None or after is None or not self._share.works(self._share.shard(new)):
             return
         if facts.ended_plan(before, after):
             self._plans.labels(after.plan_type, after.plan_state.lower()).inc()

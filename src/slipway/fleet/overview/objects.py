@@ -175,5 +175,5 @@ def why_missing(kind: Kind, namespace: str, *, absent: bool) -> str:
     """The sentence about a kind of which nothing is seen: it is not there, or may not be listed."""
     if absent:
         return f"{kind.kind} ({kind.api_version}) {NOT_INSTALLED}"
-    where = f"in the namespace {namespace}" if namespace else "in all namespaces: name one with --namespace, or ask for the right"
+    where = f"in the namespace {namespace}" if namespace else "in all namespaces (name one with --namespace, or ask for the right)"
     return f"you may not list {kind.plural}{'.' if kind.group else ''}{kind.group} {where}"

@@ -1,4 +1,4 @@
-"""What is not well, and what to do about it: from the conditions of objects, by tables of conditions and reasons.
+"""What is not well: from the conditions of objects, by tables of conditions and reasons; what to do about it is in :mod:`.waiting.advice`.
 
 A problem is *lasting* where it stays until somebody does something; else it is what something waits for, and may well end by itself.
 """
@@ -22,9 +22,10 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY_POOL,
     MACHINE_SET,
 )
-from slipway.fleet.baremetal.reasons import HOST_SILENT, REASONS
+from slipway.fleet.baremetal.reasons import HOST_SILENT
 from slipway.fleet.contract.conditions import moment
 from slipway.fleet.overview.stages import conditions
+from slipway.fleet.overview.waiting.advice import REFERENCE, advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +54,6 @@ LASTING = frozenset(
 _PATIENCE = timedelta(minutes=15)
 # What pools and BaremetalClusters say for a moment, while hosts come and go, is nobody's business.
 _SETTLED = timedelta(minutes=1)
-_TO_DO = {(row.kind, row.condition, row.reason): row.to_do for row in REASONS}
 _OURS = frozenset((BAREMETAL_MACHINE.kind, BAREMETAL_CLUSTER.kind, MACHINE_INVENTORY_POOL.kind))
 # What the conditions of a KubeadmControlPlane and of MachineSets say in these words is held up; without them they merely work.
 _BLOCKED = "blocked because"
@@ -81,43 +81,34 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
     """Whether it stays until somebody does something; else it is what the object waits for."""
 
 
-class _Advice(NamedTuple):
-    """Of a condition of Cluster API: when it is a problem, and what to do."""
+class _Bad(NamedTuple):
+    """When a condition of Cluster API is a problem."""
 
-    to_do: str
-    bad: tuple[str, ...] = ("False",)
+    statuses: tuple[str, ...] = ("False",)
     says: str = ""
     """What its message has to have in it."""
 
 
-_ADVICE = {
-    (CLUSTER.kind, core.INFRASTRUCTURE_READY_CONDITION): _Advice("Look at the conditions of the Cluster's infrastructure."),
-    (CLUSTER.kind, core.REMOTE_CONNECTION_PROBE_CONDITION): _Advice(
-        "Look whether the control plane's endpoint is reachable from the manager, and whether a control plane runs."
-    ),
-    (CLUSTER.kind, core.TOPOLOGY_RECONCILED_CONDITION): _Advice("Look at the ClusterClass and the variables that the message names."),
-    (CLUSTER.kind, core.PAUSED_CONDITION): _Advice("Nothing is done until spec.paused, or the annotation, is taken away.", ("True",)),
-    (KUBEADM_CONTROL_PLANE.kind, core.CERTIFICATES_AVAILABLE_CONDITION): _Advice("Look at the Secrets of the cluster's certificates."),
-    (KUBEADM_CONTROL_PLANE.kind, core.ETCD_CLUSTER_HEALTHY_CONDITION): _Advice(
-        "Look at the etcd Pod of the machine that the message names; no machine is replaced while etcd would lose its quorum."
-    ),
-    (KUBEADM_CONTROL_PLANE.kind, core.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION): _Advice(
-        "Look at the Pods of the control plane on the machine that the message names."
-    ),
-    (KUBEADM_CONTROL_PLANE.kind, core.SCALING_UP_CONDITION): _Advice("Mend what the message names.", ("True", "False"), _BLOCKED),
-    (KUBEADM_CONTROL_PLANE.kind, core.SCALING_DOWN_CONDITION): _Advice("Mend what the message names.", ("True", "False"), _BLOCKED),
-    (MACHINE_SET.kind, core.SCALING_UP_CONDITION): _Advice("Mend what the message names.", ("True", "False"), _BLOCKED),
-    (MACHINE.kind, core.BOOTSTRAP_CONFIG_READY_CONDITION): _Advice("Look at the KubeadmConfig of the Machine."),
-    (MACHINE.kind, core.INFRASTRUCTURE_READY_CONDITION): _Advice("Look at the conditions of the Machine's infrastructure."),
-    (MACHINE.kind, core.NODE_HEALTHY_CONDITION): _Advice(
-        "Look at the Node and its kubelet; where it does not come back, delete the Machine.", ("False", "Unknown")
-    ),
-    (MACHINE.kind, core.HEALTH_CHECK_SUCCEEDED_CONDITION): _Advice("The Machine is to be replaced: look at OwnerRemediated."),
-    (MACHINE.kind, core.OWNER_REMEDIATED_CONDITION): _Advice("The message says what its replacement waits for."),
-    (MACHINE.kind, core.DELETING_CONDITION): _Advice(
-        "The message says what holds it up: Pods that may not be evicted, volumes, a hook.", ("True",)
-    ),
-    (MACHINE_DEPLOYMENT.kind, core.AVAILABLE_CONDITION): _Advice("Look at its Machines."),
+_HELD_UP = _Bad(("True", "False"), _BLOCKED)
+PROBLEMS = {
+    (CLUSTER.kind, core.INFRASTRUCTURE_READY_CONDITION): _Bad(),
+    (CLUSTER.kind, core.REMOTE_CONNECTION_PROBE_CONDITION): _Bad(),
+    (CLUSTER.kind, core.TOPOLOGY_RECONCILED_CONDITION): _Bad(),
+    (CLUSTER.kind, core.PAUSED_CONDITION): _Bad(("True",)),
+    (KUBEADM_CONTROL_PLANE.kind, core.CERTIFICATES_AVAILABLE_CONDITION): _Bad(),
+    (KUBEADM_CONTROL_PLANE.kind, core.ETCD_CLUSTER_HEALTHY_CONDITION): _Bad(),
+    (KUBEADM_CONTROL_PLANE.kind, core.CONTROL_PLANE_COMPONENTS_HEALTHY_CONDITION): _Bad(),
+    (KUBEADM_CONTROL_PLANE.kind, core.SCALING_UP_CONDITION): _HELD_UP,
+    (KUBEADM_CONTROL_PLANE.kind, core.SCALING_DOWN_CONDITION): _HELD_UP,
+    (KUBEADM_CONTROL_PLANE.kind, core.SNAPSHOT_BEFORE_ROLLOUT_CONDITION): _Bad(),
+    (MACHINE_SET.kind, core.SCALING_UP_CONDITION): _HELD_UP,
+    (MACHINE.kind, core.BOOTSTRAP_CONFIG_READY_CONDITION): _Bad(),
+    (MACHINE.kind, core.INFRASTRUCTURE_READY_CONDITION): _Bad(),
+    (MACHINE.kind, core.NODE_HEALTHY_CONDITION): _Bad(("False", "Unknown")),
+    (MACHINE.kind, core.HEALTH_CHECK_SUCCEEDED_CONDITION): _Bad(),
+    (MACHINE.kind, core.OWNER_REMEDIATED_CONDITION): _Bad(),
+    (MACHINE.kind, core.DELETING_CONDITION): _Bad(("True",)),
+    (MACHINE_DEPLOYMENT.kind, core.AVAILABLE_CONDITION): _Bad(),
 }
 # What the words of a condition's first moments say of every machine that is made.
 _ON_ITS_WAY = frozenset((core.NODE_HEALTHY_CONDITION, core.BOOTSTRAP_CONFIG_READY_CONDITION, core.INFRASTRUCTURE_READY_CONDITION))
@@ -125,7 +116,8 @@ _ON_ITS_WAY = frozenset((core.NODE_HEALTHY_CONDITION, core.BOOTSTRAP_CONFIG_READ
 
 def to_do(kind: str, condition_type: str, reason: str) -> str:
     """What the reference of conditions of the bare-metal provider says is to be done."""
-    return _TO_DO.get((kind, condition_type, reason), "")
+    known = REFERENCE.get((kind, condition_type, reason))
+    return known.to_do if known is not None else ""
 
 
 def problems_of(kind: str, manifest: Manifest, now: datetime) -> list[Problem]:
@@ -137,14 +129,14 @@ def problems_of(kind: str, manifest: Manifest, now: datetime) -> list[Problem]:
         type_, reason, message = str(each.get("type") or ""), str(each.get("reason") or ""), str(each.get("message") or "")
         since = moment(each.get("lastTransitionTime"))
         if kind in _OURS:
-            way = to_do(kind, type_, reason) if each.get("status") != "True" else ""
-            is_bad = each.get("status") == "False" and since is not None and now - since > _SETTLED
-            lasting = reason in LASTING if kind == BAREMETAL_MACHINE.kind else is_bad
+            is_problem = each.get("status") != "True" and bool(to_do(kind, type_, reason))
+            settled = each.get("status") == "False" and since is not None and now - since > _SETTLED
+            lasting = reason in LASTING if kind == BAREMETAL_MACHINE.kind else settled
         else:
-            way = _advised(kind, type_, each, is_new=not _has_node(manifest))
+            is_problem = _is_problem(kind, type_, each, is_new=not _has_node(manifest))
             lasting = since is not None and now - since > _PATIENCE
-        if way:
-            found.append(Problem(ref, type_, reason, message, since, way, lasting))
+        if is_problem:
+            found.append(Problem(ref, type_, reason, message, since, advice(kind, type_, reason, message).to_do, lasting))
     return found
 
 
@@ -154,11 +146,11 @@ def worst_first(found: Iterable[Problem]) -> list[Problem]:
     return sorted(found, key=lambda each: (not each.lasting, each.since or never))
 
 
-def _advised(kind: str, type_: str, condition: Manifest, *, is_new: bool) -> str:
-    advice = _ADVICE.get((kind, type_))
-    if advice is None or condition.get("status") not in advice.bad or advice.says not in str(condition.get("message") or ""):
-        return ""
-    return "" if kind == MACHINE.kind and is_new and type_ in _ON_ITS_WAY and condition.get("status") == "Unknown" else advice.to_do
+def _is_problem(kind: str, type_: str, condition: Manifest, *, is_new: bool) -> bool:
+    bad = PROBLEMS.get((kind, type_))
+    if bad is None or condition.get("status") not in bad.statuses or bad.says not in str(condition.get("message") or ""):
+        return False
+    return not (kind == MACHINE.kind and is_new and type_ in _ON_ITS_WAY and condition.get("status") == "Unknown")
 
 
 def _has_node(manifest: Manifest) -> bool:

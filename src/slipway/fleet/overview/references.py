@@ -42,6 +42,9 @@ FIELDS: Mapping[str, str] = MappingProxyType({kind.kind: field for field, kind i
 """The field of Objects that has a kind."""
 _WORDS = {word: kind.kind for kind in KINDS.values() for word in (kind.kind.lower(), kind.plural, *_SHORT[kind.kind])}
 
+_ABOVE = (CLUSTER.kind, MACHINE.kind)
+_NAMED = 5
+
 
 def found(objects: Objects, kind: str) -> Sequence[Manifest]:
     """All of a kind."""
@@ -59,9 +62,10 @@ def resolve(objects: Objects, words: Sequence[str], namespace: str = "") -> Ref:
         for manifest in found(objects, each)
         if manifest["metadata"]["name"] == name and namespace in ("", manifest["metadata"].get("namespace"))
     ]
-    if not kind and any(ref.kind == CLUSTER.kind for ref in refs):
-        # A cluster and its parts often have one name.
-        refs = [ref for ref in refs if ref.kind == CLUSTER.kind]
+    if not kind:
+        # A cluster and its parts often have one name, a Machine and its BaremetalMachine always; what is above leads to what is below.
+        above = next((each for each in _ABOVE if any(ref.kind == each for ref in refs)), None)
+        refs = [ref for ref in refs if above in (None, ref.kind)]
     if len(refs) == 1:
         return refs[0]
     if refs:
@@ -94,8 +98,19 @@ def _none(objects: Objects, kind: str, name: str, namespace: str) -> str:
     place = f" in the namespace {namespace}" if namespace else ""
     if kind and kind in objects.missing:
         return objects.missing[kind]
+    if not kind and CLUSTER.kind in objects.missing:
+        return objects.missing[CLUSTER.kind]
+    if not kind and name.lower() in _WORDS:
+        there = _there(objects, _WORDS[name.lower()])
+        return f"the name is missing: write {name}/NAME{f'; {there}' if there else ''}"
+    there = _there(objects, kind or CLUSTER.kind)
     if not kind:
-        return f"there is nothing called {name}{place} that can be explained: write KIND/NAME"
+        return f"there is nothing called {name}{place}: write KIND/NAME or the name of a Cluster{f'; {there}' if there else ''}"
+    return f"there is no {kind} {name}{place}{f': {there}' if there else ''}"
+
+
+def _there(objects: Objects, kind: str) -> str:
+    """The first of a kind, where there is any."""
     known = sorted(str(each["metadata"]["name"]) for each in found(objects, kind))
-    there = f": there is {', '.join(known[:5])}" + (f" and {len(known) - 5} more" if len(known) > 5 else "") if known else ""
-    return f"there is no {kind} {name}{place}{there}"
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"there {'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMED])}{more}" if known else ""

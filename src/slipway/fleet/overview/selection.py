@@ -39,7 +39,7 @@ def seen(view: Overview) -> Overview:
                 "this is no management cluster that can be read: neither Cluster API's v1beta2 types nor hosts are installed "
                 "(Cluster API 1.11 and newer have them, and `slipway manager install` installs all)"
             )
-        raise OperatorError("; ".join(absent))
+        raise OperatorError("; and ".join(absent))
     return view
 
 

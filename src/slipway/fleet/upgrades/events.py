@@ -7,9 +7,11 @@ from datetime import datetime  # noqa: TC003 - a field's type
 import msgspec
 
 # Kinds of events.
-PLANNED, PREFLIGHT, NOTE, PATCH, MACHINE, PROGRESS, PROBLEM, INTERRUPTED, DONE = (
-    "planned", "preflight", "note", "patch", "machine", "progress", "problem", "interrupted", "done",
+PLANNED, PREFLIGHT, NOTE, PATCH, MACHINE, PROGRESS, PROBLEM = (
+    "planned", "preflight", "note", "patch", "machine", "progress", "problem",
 )  # fmt: skip
+# The last one, whatever comes: all is done, nothing was begun, it does not go on, somebody has ended it.
+DONE, REFUSED, STOPPED, INTERRUPTED = "done", "refused", "stopped", "interrupted"
 GONE = "gone"
 """The stage of a machine that is not there any more."""
 
@@ -45,3 +47,5 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     sentences: tuple[str, ...] = ()
     to_do: tuple[str, ...] = ()
     dry_run: bool = False
+    ok: bool | None = None
+    """Of the last event: whether the exit code is 0."""

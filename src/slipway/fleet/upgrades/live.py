@@ -50,7 +50,8 @@ class LiveView:
             self._progress = event, now
             return
         for line in views.lines(event, self._terminal):
-            self._console.print(Text.from_ansi(line), soft_wrap=True)
+            # A command is to be copied as it is; all else is broken between words.
+            self._console.print(Text.from_ansi(line), soft_wrap=event.event == events.PATCH)
 
     def end(self) -> None:
         if self._live is not None:

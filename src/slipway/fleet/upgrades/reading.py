@@ -20,6 +20,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
+from slipway.fleet.baremetal.rollouts.survey import no_such_cluster
 from slipway.fleet.overview.objects import Objects
 from slipway.kube.errors import ForbiddenError, NotFoundError
 
@@ -43,7 +44,7 @@ async def read(client: AsyncClient, namespace: str, name: str) -> Objects:
     cluster = await client.find(CLUSTER, name, namespace)
     if cluster is None:
         await _require_served(client, CLUSTER, namespace)
-        raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: {await _elsewhere(client, name)}')
+        raise await no_such_cluster(client, name, namespace)
     planes, deployments, sets, machines, bases, ours, pools = await asyncio.gather(
         listed(KUBEADM_CONTROL_PLANE),
         listed(MACHINE_DEPLOYMENT),
@@ -78,15 +79,6 @@ async def machine_pools(client: AsyncClient, namespace: str, name: str) -> list[
         return ["whether the cluster has MachinePools may not be seen: an upgrade does not reach them"]
     own = [each for each in found if (each.get("spec") or {}).get("clusterName") == name]
     return [f"the MachinePool {each['metadata']['name']} is not upgraded from here: patch its version when this is done" for each in own]
-
-
-async def _elsewhere(client: AsyncClient, name: str) -> str:
-    """Where else there may be one of that name, for who forgot the namespace."""
-    try:
-        found = [str(each["metadata"]["namespace"]) for each in await client.list(CLUSTER, fields=f"metadata.name={name}")]
-    except (ForbiddenError, NotFoundError):
-        found = []
-    return f"say --namespace {found[0]}" if len(found) == 1 else "name its namespace with --namespace"
 
 
 async def catalog_keys(client: AsyncClient, objects: Objects, place: str) -> list[str] | None:

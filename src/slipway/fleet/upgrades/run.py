@@ -6,6 +6,7 @@ What is decided is in :mod:`.steps`, from the objects alone; nothing is remember
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,7 +32,7 @@ from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError, is_transient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from slipway.fleet.overview.groups import Standing
     from slipway.fleet.overview.objects import Objects
@@ -80,6 +81,13 @@ class Upgrade:
 
     async def prepare(self, client: AsyncClient) -> bool:
         """Tell what will be done, and check whether it can be; whether anything is to be patched.  Nothing is written."""
+        with self._ending():
+            anything = await self._prepare(client)
+            if self._options.dry_run:
+                self._tell(Event(events.DONE, text=words.DRY, dry_run=True, ok=True))
+            return anything
+
+    async def _prepare(self, client: AsyncClient) -> bool:
         objects = await self._look(client)
         now = self._stand(objects)
         goal = self._goal = await self._wanted(client, objects, now)
@@ -112,13 +120,23 @@ class Upgrade:
 
     async def run(self, client: AsyncClient) -> None:
         """Until all is done; a StoppedError with what to do where it does not go on."""
+        with self._ending():
+            try:
+                async with asyncio.timeout(self._options.timeout or None):
+                    await self._run(client)
+            except TimeoutError:
+                raise StoppedError(f"it is not done after {self._options.timeout:g} s. {self._goes_on()}") from None
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Whatever ends it, the last event says so."""
         try:
-            async with asyncio.timeout(self._options.timeout or None):
-                await self._run(client)
-        except TimeoutError:
-            raise StoppedError(f"it is not done after {self._options.timeout:g} s. {self._goes_on()}") from None
+            yield
+        except OperatorError as error:
+            self._tell(Event(events.STOPPED if self._moved else events.REFUSED, text=error.message, ok=False))
+            raise
         except asyncio.CancelledError:
-            self._tell(Event(events.INTERRUPTED, text=self._goes_on()))
+            self._tell(Event(events.INTERRUPTED, text=self._goes_on(), ok=False))
             raise
 
     async def _run(self, client: AsyncClient) -> None:
@@ -138,7 +156,7 @@ class Upgrade:
             await asyncio.sleep(self._options.patience.interval)
             objects = await self._look(client)
             now = self._stand(objects)
-        self._tell(Event(events.DONE, text=words.finished(now, goal), version=goal.version, done=self._total, total=self._total))
+        self._tell(Event(events.DONE, text=words.finished(now, goal), version=goal.version, done=self._total, total=self._total, ok=True))
 
     # What there is.
 
@@ -223,7 +241,7 @@ class Upgrade:
         failed = [] if options.ignore_preflight else [row for row in rows if row.status == preflight.FAILED]
         too_long = self._vigil.too_long("prerequisites", _now(), options.patience.prerequisites, holds=bool(failed))
         if failed and (too_long or not self._moved):
-            raise StoppedError(words.unmet(failed, len(rows), version))
+            raise StoppedError(words.unmet(failed, len(rows), self._goal.version if self._goal is not None and told else version))
         return not failed
 
     def _try_again(self, error: OperatorError, what: str) -> None:

@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from slipway.fleet.upgrades.events import Event
 
 _encode = msgspec.json.Encoder().encode
+# Of a Machine, and with its host where it has one.
 _MEANINGS = {
     **stages.MEANINGS,
     events.GONE: "is gone",
     stages.MEMBER: "is a Node",
     stages.ALLOCATED: "has a host",
     stages.FAILED: "has failed",
+}
+_WITH_HOST = {
+    stages.ALLOCATED: "has taken {host}",
+    stages.REPROVISIONING: "gets its image on {host}",
+    stages.DRAINING: "leaves: {host} is drained",
+    stages.CLEANING: "leaves: {host} is cleaned",
+    stages.PENDING: "waits for a host",
 }
 _STYLES = {"ok": "good", "failed": "bad", "warning": "wait", "unknown": "quiet"}
 
@@ -76,14 +84,19 @@ def lines(event: Event, terminal: Terminal) -> list[str]:
         return [_stamped(event, paint(f"{event.kind} {event.name} to {event.version}: {bar(event)}", "title"))]
     if event.event == events.PROBLEM:
         return problem(event, terminal)
+    if event.event in (events.REFUSED, events.STOPPED):
+        # The command says it on standard error, with its exit code.
+        return []
     style = "good" if event.event == events.DONE else "wait"
     return [_stamped(event, paint(event.text, style))]
 
 
 def machine(event: Event) -> str:
-    host = f" on {event.host}" if event.host and event.stage != stages.PENDING else ""
     version = f" {event.version}" if event.version else ""
-    return f"{event.name}{version} {_MEANINGS.get(event.stage, event.stage)}{host}"
+    told = _MEANINGS.get(event.stage, event.stage)
+    if event.host:
+        told = _WITH_HOST.get(event.stage, f"{told} on {{host}}").format(host=event.host)
+    return f"{event.name}{version} {told}"
 
 
 def bar(event: Event) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slipway.fleet.overview.groups import Standing
     from slipway.fleet.upgrades.steps import Goal, Patch
 
+DRY = "Nothing was changed: this was a dry run"
 _AGAIN = "Run the same command again to go on from there"
 
 
@@ -48,9 +49,10 @@ def goes_on(now: Standing | None, goal: Goal | None) -> str:
 
 
 def unmet(failed: Sequence[Row], total: int, version: str) -> str:
-    why = "; ".join(f"{row.check}: {row.message}" for row in failed)
+    why = "; ".join(f'"{row.check}": {row.message}' for row in failed)
+    are = "is" if len(failed) == 1 else "are"
     way = "Mend that and run the same command again; --ignore-preflight goes on all the same"
-    return f"{len(failed)} of {total} prerequisites of {version} are not met, so nothing was patched. {why}. {way}"
+    return f"{len(failed)} of {total} prerequisites of {version} {are} not met, so nothing was patched: {why}. {way}"
 
 
 def _steps(ahead: Sequence[Patch]) -> str:

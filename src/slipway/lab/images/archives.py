@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from slipway.api.releases import Release
     from slipway.lab.programs.obtain import Obtained
 
-PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "coredns", "pause", "etcd", "etcdctl")
+PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "coredns", "pause", "etcd", "etcdctl", "etcdutl")
 """The programs that images are made of."""
 
 # What kube-proxy runs in its iptables and nftables modes, with the Debian package of each.
@@ -68,7 +68,8 @@ def recipe(image: str) -> Recipe:
         case "pause":
             return Recipe(programs={"pause": "/pause"}, entrypoint=("/pause",), user="65535:65535")
         case "etcd":
-            return Recipe(programs={tool: f"/usr/local/bin/{tool}" for tool in ("etcd", "etcdctl")}, entrypoint=("/usr/local/bin/etcd",))
+            tools = ("etcd", "etcdctl", "etcdutl")
+            return Recipe(programs={tool: f"/usr/local/bin/{tool}" for tool in tools}, entrypoint=("/usr/local/bin/etcd",))
         case _:
             path = f"/usr/local/bin/{image}"
             return Recipe(programs={image: path}, entrypoint=(path,), with_proxy_programs=image == "kube-proxy")

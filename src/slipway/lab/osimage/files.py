@@ -13,6 +13,7 @@ import msgspec
 
 from slipway.agent import paths
 from slipway.agent import unit as agentunit
+from slipway.agent.staging import registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,8 +101,8 @@ def tree(release: Release) -> Tree:
         if path.is_file():
             content = _filled(path.read_text(), fill)
             found[path.relative_to(_SOURCE).as_posix()] = File(content, 0o755 if content.startswith("#!") else 0o644)
-    for name in ("elemental.py", "registry.py"):
-        found[f"{_ELEMENTAL}/{name}"] = File((_PROGRAMS / name).read_text())
+    for path in (_PROGRAMS / "elemental.py", Path(registry.__file__)):
+        found[f"{_ELEMENTAL}/{path.name}"] = File(path.read_text())
     for stage in _CLOUD_INIT_STAGES:
         before = _NETWORK_FIRST if stage == "cloud-init-local" else ""
         found[f"usr/lib/systemd/system/{stage}.service.d/10-slipway-lab.conf"] = File(_SEEDED_ONLY + before)

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from slipway.api.releases import Release
 
 _ANSWER_SECONDS = 10
-# etcd's server and its client are modules of their own, and not every patch has both; a client serves every patch of its minor.
-_ETCDCTL = {"v3.5.24": "v3.5.35"}
-# Helm and Prometheus belong to no Kubernetes release; one of their own serves them all.
+# etcd's server and its tools are modules of their own, and not every patch has all of them; a tool serves every patch of its minor.
+_ETCD_TOOLS = {"v3.5.24": "v3.5.35"}
+# They belong to no Kubernetes release; one of their own serves them all.
 _HELM = "v3.22.0"
 _PROMETHEUS = "v3.15.0"
+_VERSITYGW = "v1.8.0"
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -50,6 +51,7 @@ PROGRAMS = {
         Program("kubeadm", "kubernetes", ("version", "--output", "short"), r"(v\S+)"),
         Program("etcd", "etcd", ("--version",), r"etcd Version: (\S+)"),
         Program("etcdctl", "etcd", ("version",), r"etcdctl version: (\S+)"),
+        Program("etcdutl", "etcd", ("version",), r"etcdutl version: (\S+)"),
         Program("coredns", "coredns", ("-version",), r"CoreDNS-(\S+)"),
         # Kubernetes' own says "pause.c 3.10.1", ours "pause 3.10.1".
         Program("pause", "pause", ("-v",), r"pause(?:\.c)? (\S+)"),
@@ -60,6 +62,7 @@ PROGRAMS = {
 TOOLS = {
     "helm": Program("helm", "helm", ("version", "--template", "{{.Version}}"), r"(v\S+)"),
     "promtool": Program("promtool", "prometheus", ("--version",), r"promtool, version (\S+)"),
+    "versitygw": Program("versitygw", "versitygw", ("--version",), r"Version *: (\S+)"),
 }
 """What is obtained by whoever asks for it."""
 
@@ -124,7 +127,7 @@ def wanted_version(name: str, release: Release) -> str:
         case "etcd":
             # The image's tag counts its own rebuilds after a dash.
             version = "v" + release.etcd_version.partition("-")[0]
-            return _ETCDCTL.get(version, version) if name == "etcdctl" else version
+            return version if name == "etcd" else _ETCD_TOOLS.get(version, version)
         case "coredns":
             return release.coredns_version
         case "pause":
@@ -133,6 +136,8 @@ def wanted_version(name: str, release: Release) -> str:
             return _HELM
         case "prometheus":
             return _PROMETHEUS
+        case "versitygw":
+            return _VERSITYGW
         case _:
             return f"v{release.version}"
 
@@ -173,7 +178,7 @@ def artifact(program: str, version: str, arch: str, sites: Mapping[str, str] = S
     match project:
         case "etcd":
             name = f"etcd-{version}-linux-{arch}"
-            members = {tool: f"{name}/{tool}" for tool in ("etcd", "etcdctl")}
+            members = {tool: f"{name}/{tool}" for tool in ("etcd", "etcdctl", "etcdutl")}
             folder = f"{sites[project]}/{version}"
             return Artifact(url=f"{folder}/{name}.tar.gz", checksum_url=f"{folder}/SHA256SUMS", members=members)
         case "coredns":

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 KUBERNETES = "k8s.io/kubernetes"
 _ETCD = {"etcd": "go.etcd.io/etcd/server/v3", "etcdctl": "go.etcd.io/etcd/etcdctl/v3"}
+_ETCDUTL = "go.etcd.io/etcd/etcdutl/v3"
 _COREDNS = "github.com/coredns/coredns"
 _HELM = "helm.sh/helm/v3"
+_VERSITYGW = "github.com/versity/versitygw"
 _PROMETHEUS = "github.com/prometheus/prometheus"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
 _DISTRIBUTION = "github.com/distribution/distribution/v3"
@@ -159,6 +161,10 @@ def _made(
 
 def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
     match catalog.project_of(program):
+        case "etcd" if program == "etcdutl":
+            source = _module_source(go, _ETCDUTL, version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_ETCDUTL], version)
+            return Wrapper(files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()}, package=_ETCDUTL)
         case "etcd":
             source = _module_source(go, _ETCD[program], version)
             go_mod = _go_mod((source / "go.mod").read_text(), [_ETCD[program]], version)
@@ -200,6 +206,14 @@ def _wrapper(go: Toolchain, program: str, version: str) -> Wrapper:
                 linker_flags=f"-s -w -X github.com/prometheus/common/version.Version={version.removeprefix('v')}",
                 # Without the clients of every cloud, which take most of the time and check no rule.
                 command=("build", "-v", "-tags", "remove_all_sd"),
+            )
+        case "versitygw":
+            source = _module_source(go, _VERSITYGW, version)
+            go_mod = _go_mod((source / "go.mod").read_text(), [_VERSITYGW], version)
+            return Wrapper(
+                files={"go.mod": go_mod, "go.sum": (source / "go.sum").read_text()},
+                package=f"{_VERSITYGW}/cmd/{program}",
+                linker_flags=f"-s -w -X main.Version={version}",
             )
         case "pause":
             files = {"go.mod": _go_mod("go 1.21", [], version), "main.go": (_SOURCES / "pause.go").read_text()}

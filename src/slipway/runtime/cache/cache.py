@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.metrics import Metrics
     from slipway.runtime.objects import Object
+    from slipway.runtime.sharding.holding import Holding
 
 T = TypeVar("T")
 ON_ITS_WAY = 30.0
@@ -42,7 +43,8 @@ class _Write(NamedTuple):
 class Cache:
     """``namespace`` restricts everything that is in namespaces to one.  Informers run until ``close``.
 
-    ``most`` bounds the objects of each kind, where the server is somebody else's.
+    ``most`` bounds the objects of each kind, where the server is somebody else's; ``holding`` says what is kept of objects where
+    several processes share the work.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Cache:
         sync_timeout: float = 30.0,
         metrics: Metrics | None = None,
         clock: Callable[[], float] = time.monotonic,
+        holding: Holding | None = None,
     ) -> None:
         self._client = client
+        self._holding = holding
         self._namespace = namespace
         self._resync, self._silence, self._sync_timeout, self._most = resync, silence, sync_timeout, most
         self._metrics = metrics
@@ -101,14 +105,42 @@ class Cache:
         if found is None:
             if self._closed:
                 raise RuntimeError(f"the cache was closed before {scope} was asked for")
+            divided = self._holding is not None and self._holding.divides(kind)
             found = self._informers[scope] = Informer(
-                self._client, scope, metrics=self._metrics, resync=self._resync, silence=self._silence, most=self._most
+                self._client,
+                scope,
+                metrics=self._metrics,
+                resync=self._resync,
+                silence=self._silence,
+                most=self._most,
+                keep=self._holding.kept if self._holding is not None and divided else None,
             )
             for name, keys in self._indices.get(kind, {}).items():
                 found.store.add_index(name, keys)
-            task = self._tasks[scope] = asyncio.get_running_loop().create_task(found.run(), name=f"informer of {scope}")
+            task = self._tasks[scope] = asyncio.get_running_loop().create_task(self._run(found), name=f"informer of {scope}")
             task.add_done_callback(self._ended)
         return found
+
+    async def _run(self, informer: Informer) -> None:
+        """Whose an object is may depend on objects of other kinds, which are to be there first."""
+        if self._holding is not None:
+            for kind in self._holding.after(informer.scope.kind):
+                await self.informer(kind).tried.wait()
+        await informer.run()
+
+    async def refill(self) -> None:
+        """Bring in what is to be kept and was not, of all kinds that are divided: first of those on which others depend."""
+        assert self._holding is not None
+        divided = [informer for informer in self.informers if self._holding.divides(informer.scope.kind)]
+        needed = {kind for informer in divided for kind in self._holding.after(informer.scope.kind)}
+        for first in (True, False):
+            stage = [informer for informer in divided if (informer.scope.kind in needed) is first]
+            await asyncio.gather(*(informer.refill() for informer in stage))
+
+    def reconsider(self) -> None:
+        """Let go of what is not to be kept any more."""
+        for informer in self.informers:
+            informer.reconsider()
 
     async def get(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """The object as it was last seen; NotSyncedError where the server did not let the kind be listed in time."""

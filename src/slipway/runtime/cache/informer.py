@@ -4,6 +4,9 @@ A list comes in pages.  A watch goes on from the last resource version it saw, f
 that version (410) everything is listed anew, and what was deleted meanwhile is told as deleted.  A watch on which not even
 bookmarks come any more is given up.  Trouble is logged, counted and told by ``error`` until a watch is open again; of a kind that is
 not installed the log says so once.
+
+Where several processes share the work, ``keep`` says what of an object is kept here.  When it says something else than before,
+``reconsider`` lets go of what is kept no more, and ``refill`` brings in what was not.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,16 +24,18 @@ from slipway.kube.errors import ApiError, GoneError, NotFoundError, SilentError,
 from slipway.runtime.cache.store import Store
 from slipway.runtime.clock import Backoff, Clock, sleep
 from slipway.runtime.logs import fields
-from slipway.runtime.objects import Object, without_managed_fields
+from slipway.runtime.objects import Object, Outline, without_managed_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from slipway.api.cluster.kinds import Kind
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.metrics import Metrics
 
     Handler = Callable[[Object | None, Object | None], None]
+    # The object itself, an outline of it, or nothing.
+    Keep = Callable[[Object], Object | None]
 
 _log = logging.getLogger("slipway.runtime.informer")
 
@@ -72,6 +78,7 @@ class Informer:
         most: int = 0,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.scope = scope
         self.store = Store()
@@ -92,6 +99,13 @@ class Informer:
         self.absent = False
         """The server does not have the kind, and that has been said."""
         self._metrics = _InformerMetrics(metrics, self) if metrics is not None else None
+        self._keep = keep
+        self._stale = False
+        """What was listed last was chosen by what was to be kept before."""
+        self._refills: list[asyncio.Future[None]] = []
+        self.listed_at = float("-inf")
+        """When the last list began, by the monotonic clock."""
+        self._interruptible: asyncio.Future[None] | None = None
 
     @property
     def version(self) -> str:
@@ -112,6 +126,29 @@ class Informer:
 
         return remove
 
+    def reconsider(self, places: Iterable[tuple[str, str]] | None = None) -> None:
+        """Let go of what is not to be kept any more: of those at some places, each a namespace and a name, or of all."""
+        if self._keep is None:
+            return
+        found = self.store.list() if places is None else [self.store.get(name, namespace) for namespace, name in places]
+        for known in found:
+            if known is None:
+                continue
+            kept = self._keep(known)
+            if kept is None:
+                self._remove(known)
+            elif kept is not known:
+                self._tell(self.store.put(kept), kept)
+
+    async def refill(self) -> None:
+        """List everything anew, and wait until that is done.  Where it fails, those who ask for the kind are told until it succeeds."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._refills.append(waiting)
+        self._stale, self._version = True, ""
+        if self._interruptible is not None:
+            self._interruptible.cancel()
+        await waiting
+
     async def run(self) -> None:
         """List, watch, and never return: what the server says against it is waited out."""
         clock = self._clock if self._clock is not None else asyncio.get_running_loop()
@@ -124,8 +161,9 @@ class Informer:
         while True:
             try:
                 if not self._version:
-                    await self._list()
-                await self._watch(clock)
+                    await self._list_all()
+                    continue
+                await self._unless_stale(self._watch(clock))
                 continue
             except GoneError as error:
                 # The first time at once; a server that says so again and again is left alone for longer and longer.
@@ -144,7 +182,38 @@ class Informer:
                 self._failed(error, delay, level)
                 if not is_transient(error) or self._backoff.failures >= _RESUMES:
                     self._version = ""
-            await sleep(clock, delay)
+            await self._unless_stale(sleep(clock, delay))
+
+    async def _unless_stale(self, work: Coroutine[object, object, None]) -> None:
+        """Do something that a refill ends."""
+        task = self._interruptible = asyncio.ensure_future(work)
+        try:
+            await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if not self._stale or current is None or current.cancelling():
+                raise
+        finally:
+            self._interruptible = None
+            task.cancel()
+
+    async def _list_all(self) -> None:
+        """List, for everybody who waits for a list that begins now."""
+        waiting, self._refills, self._stale = self._refills, [], False
+        self.listed_at = time.monotonic()
+        try:
+            await self._list()
+        except (ApiError, UnreachableError) as error:
+            if waiting and not isinstance(error, NotFoundError):
+                # What is here was chosen for something else: nobody may take it for all.
+                self.synced.clear()
+            raise
+        finally:
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
+        if self._stale:
+            self._version = ""
 
     async def _list(self) -> None:
         scope, limit = self.scope, 500
@@ -226,10 +295,16 @@ class Informer:
             raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
 
     def _put(self, new: Object) -> None:
+        if self._keep is not None:
+            kept = self._keep(new)
+            if kept is None:
+                self._remove(new)
+                return
+            new = kept
         if self._most and len(self.store) >= self._most and self.store.get(new.name, new.namespace) is None:
             raise UnreachableError(f"there are more than {self._most} {self.scope}, which are not all kept")
         old = self.store.put(new)
-        if old is not None and old.metadata.resource_version == new.metadata.resource_version:
+        if old is not None and _is_same(old, new):
             return
         if self._metrics is not None:
             (self._metrics.added if old is None else self._metrics.modified)()
@@ -267,6 +342,13 @@ class Informer:
         if self._metrics is not None:
             self._metrics.failed(reason)
         _log.log(level, text, extra=fields(resource=str(self.scope), reason=reason, err=error.message, retryAfter=round(retry_after, 3)))
+
+
+def _is_same(old: Object, new: Object) -> bool:
+    if type(old) is not type(new):
+        return False
+    # Most of what changes in an object is left out of its outline.
+    return old.raw == new.raw if isinstance(new, Outline) else old.metadata.resource_version == new.metadata.resource_version
 
 
 class _InformerMetrics:

@@ -47,6 +47,14 @@ class Faults(msgspec.Struct):
     """keepalived does not end when it is told to."""
     keepalived_fails: bool = False
     """keepalived ends as soon as it starts, and holds no address."""
+    etcd_fails: bool = False
+    """etcd ends as soon as it starts."""
+    cut_off: bool = False
+    """The host is on, and reaches nobody of its cluster; nobody reaches it.  The management plane is reached by another way."""
+    disk_full: bool = False
+    """Nothing can be written to the host's disk."""
+    clock: float = 0.0
+    """By how many seconds the host's clock is ahead; behind where it is less than 0."""
     upgrade_failures: float = 0.0
     """The share of upgrades that fail."""
     boot_failures: float = 0.0

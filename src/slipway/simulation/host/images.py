@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import NamedTuple
 
 
@@ -26,11 +27,16 @@ class OsImage(NamedTuple):
 
 
 class ImageRegistry:
-    """Who has the images; it can be away, as a whole."""
+    """Who has the images; it can be away, as a whole, slow, and end in the middle of a layer."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.reachable = True
+        self.broken = 0
+        """How many pulls from now on end in the middle of a layer."""
+        self.flows = threading.Event()
+        """While it is not set, a layer that is being pulled does not get on."""
+        self.flows.set()
         self._images: dict[str, OsImage] = {}
 
     def push(self, repository: str, tag: str, kubernetes: str) -> OsImage:

@@ -6,6 +6,7 @@ works on it from a thread of its own, everything else from the event loop; both 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import threading
 import time
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from slipway.simulation.host.faults import Chance, Faults, PowerLost
-from slipway.simulation.host.files import File, FileTree, Link
+from slipway.simulation.host.files import File, FileTree, Link, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ UNITS = ("containerd.service", "kubelet.service")
 MASKS = "/etc/systemd/system"
 TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 EXECUTABLE = b"\x7fSIMULATED "
+_AHEAD = "/var/lib/slipway/ahead"
 _VOLATILE = ("/run", "/tmp", "/proc")
 _FOLDERS = ("/bin", "/dev", "/etc/systemd/system", "/oem", "/opt", "/root", "/sys", "/usr/bin", "/usr/local/bin", "/var/lib", "/var/log")
 
@@ -152,11 +154,11 @@ class Machine:
             self.tree.write(f"/usr/bin/{program}", executable(program, self.installed.kubernetes), 0o755)
         self.tree.write("/etc/os-release", self.installed.os_release().encode())
 
-    def pause(self, seconds: float, boot: int) -> None:
-        """Let time pass, as long as there is power."""
+    def pause(self, seconds: float, boot: int, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass, as long as there is power, and nobody wants an end of it."""
         if self.pace:
             end = time.monotonic() + seconds * self.pace
-            while (left := end - time.monotonic()) > 0:
+            while (left := end - time.monotonic()) > 0 and not stopped():
                 time.sleep(min(left, 0.05))
                 self.check_power(boot)
         else:
@@ -174,12 +176,22 @@ class Machine:
         for old in kept[4:]:
             self.tree.remove(f"/.snapshots/{old}")
 
+    def check_space(self, path: str) -> None:
+        """Nothing is written to a disk that is full; what is in memory is."""
+        if self.faults.disk_full and not path.startswith(_VOLATILE):
+            raise failure(errno.ENOSPC, path)
+
     def free_bytes(self) -> int:
-        snapshots = len(self.tree.names("/.snapshots")) if self.tree.is_dir("/.snapshots") else 0
-        return self.hardware.disk - snapshots * self.installed.size
+        if self.faults.disk_full:
+            return 0
+        copies = sum(len(self.tree.names(folder)) for folder in ("/.snapshots", _AHEAD) if self.tree.is_dir(folder))
+        return self.hardware.disk - copies * self.installed.size
 
     def _snapshot(self, image: OsImage, number: int) -> None:
-        root = f"/.snapshots/{number}/snapshot"
+        self.unpack(image, f"/.snapshots/{number}/snapshot")
+
+    def unpack(self, image: OsImage, root: str) -> None:
+        """The root file system of an image, as far as somebody looks into it."""
         self.tree.make_dirs(f"{root}/usr/bin")
         self.tree.make_dirs(f"{root}/etc")
         for program in ("kubelet", "kubeadm"):

@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from slipway.simulation.host import containers, coreutils
+from slipway.simulation.host import containers, coreutils, deployment
 from slipway.simulation.host.commandline import UsageError
 from slipway.simulation.host.files import File, Link
 from slipway.simulation.host.machine import MASKS, UNITS, executed
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from slipway.simulation.shell.process import Process
 
 _FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/lib/slipway/")
-# elemental-toolkit's codes (facts from its sources): the source cannot be deployed; a snapshot cannot be made.
-_NOT_DEPLOYABLE, _NO_SNAPSHOT = 18, 84
 
 
 def find(machine: Machine, name: str) -> Callable[[Process], int] | None:
@@ -251,41 +249,6 @@ def _cloud_init(machine: Machine, process: Process) -> int:
     return 0
 
 
-def _elemental(machine: Machine, process: Process) -> int:
-    words = list(process.arguments)
-    if words[:1] == ["version"]:
-        process.say("v2.3.0")
-        return 0
-    if words[:1] != ["upgrade"]:
-        raise UsageError(f"elemental {' '.join(words)}")
-    given: dict[str, str] = {}
-    words.pop(0)
-    while words:
-        name, equals, value = words.pop(0).partition("=")
-        if name not in ("--system", "--reboot", "--poweroff", "--tls-verify", "--local", "--strict", "--verify", "--bootloader"):
-            raise UsageError(f"elemental upgrade {name}")
-        given[name] = value if equals else (words.pop(0) if name == "--system" else "true")
-    return _upgrade(machine, process, given)
-
-
-def _upgrade(machine: Machine, process: Process, given: dict[str, str]) -> int:
-    reference = given.get("--system", "")
-    machine.pause(machine.chance.around(30.0, 0.5), machine.boots)
-    if machine.faults.cannot_upgrade:
-        return process.fail("the upgrade fails, as the simulation was told", machine.faults.cannot_upgrade)
-    image = machine.registry.pull(reference)
-    if image is None or machine.chance.happens(machine.faults.upgrade_failures):
-        why = "no such image" if machine.registry.reachable else "the registry does not answer"
-        return process.fail(f"ERRO failed to pull {reference}: {why}", _NOT_DEPLOYABLE)
-    if machine.free_bytes() < image.size:
-        return process.fail("ERRO cannot create a snapshot: no space left on device", _NO_SNAPSHOT)
-    machine.stage(image)
-    process.say(f"INFO Upgrade completed: {reference} ({image.digest})")
-    if given.get("--reboot") == "true":
-        return _reboot(machine, process)
-    return 0
-
-
 def _dmidecode(machine: Machine, process: Process) -> int:
     hardware = machine.hardware
     process.out += (
@@ -349,7 +312,6 @@ _PROGRAMS: dict[str, Callable[[Machine, Process], int]] = {
     "sleep": _sleep,
     "ip": _ip,
     "cloud-init": _cloud_init,
-    "elemental": _elemental,
     "dmidecode": _dmidecode,
     "hostname": _hostname,
     "hostnamectl": _hostnamectl,
@@ -360,4 +322,5 @@ _PROGRAMS: dict[str, Callable[[Machine, Process], int]] = {
     "swapoff": _nothing,
     "true": _true,
     **containers.PROGRAMS,
+    **deployment.PROGRAMS,
 }

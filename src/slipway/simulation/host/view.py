@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import posixpath
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from slipway.host.interface import CommandResult, Space
@@ -55,7 +55,7 @@ class SimulatedHost:
         return self.machine.hostname
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return datetime.now(UTC) + timedelta(seconds=self._machine.faults.clock)
 
     def addresses(self, interface: str) -> list[str]:
         return [address.partition("/")[0] for address in self.machine.addresses.get(interface, ())]
@@ -77,6 +77,7 @@ class SimulatedHost:
         return content if most < 0 else content[:most]
 
     def write(self, path: str, content: bytes, mode: int = 0o600, *, like: str = "") -> None:
+        self.machine.check_space(path)
         tree = self.machine.tree
         tree.make_dirs(posixpath.dirname(path), 0o700)
         present = tree.exists(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
@@ -38,8 +38,13 @@ if TYPE_CHECKING:
     from slipway.simulation.rehearsal.measured import Durations
     from slipway.simulation.rehearsal.original import Original
 
-Weight = Literal["stops", "warning", "unknown"]
-"""Whether the upgrade would not end well for it; whether somebody should look; whether it could not be found out."""
+Weight = Literal["stops", "holds", "warning", "unknown"]
+"""Whether the upgrade would not end well for it; whether ``fleet upgrade`` would not even begin; whether somebody should look; whether it
+could not be found out."""
+WEIGHTS: tuple[Weight, ...] = get_args(Weight)
+"""The heaviest first."""
+FATAL = frozenset[Weight](("stops", "holds"))
+"""With which an upgrade does not come to its end."""
 CATALOG_MISS, POOL_TOO_SMALL, NO_SPACE, EVICTION, REFUSED, CONDITION, PREREQUISITE, TIMES, WORKLOAD, LEFT_OUT, STALLED, REGISTRY = (
     "catalog-miss", "pool-too-small", "no-space", "eviction-blocked", "refused", "condition", "prerequisite", "times-unknown",
     "workload-unknown", "not-rehearsed", "stalled", "registry-unknown",
@@ -193,12 +198,6 @@ def not_at_rest(original: Original) -> list[Finding]:
             name = f"BaremetalMachine {each['metadata']['name']}"
             way = "Wait until it is Running, or mend what its conditions name."
             found.append(Finding(CONDITION, "stops", f"{host_of(each) or 'it'} is {phase}{told}", name, way))
-    if (original.cluster.get("spec") or {}).get("paused"):
-        found.append(
-            Finding(
-                CONDITION, "stops", "the Cluster is paused: nothing would be done", f"Cluster {original.name}", "Take spec.paused away."
-            )
-        )
     return found
 
 
@@ -245,12 +244,9 @@ def _prerequisites(original: Original, versions: Sequence[str]) -> list[Finding]
     ]
     first = "Mend it first: fleet upgrade does not begin before, but with --ignore-preflight."
     return [
-        Finding(
-            PREREQUISITE,
-            "warning",
-            f"not met: {row.check}: {row.message}",
-            to_do=first if row.status == preflight.FAILED else "",
-        )
+        Finding(PREREQUISITE, "holds", f"not met: {row.check}: {row.message}", to_do=first)
+        if row.status == preflight.FAILED
+        else Finding(PREREQUISITE, "warning", f"doubtful: {row.check}: {row.message}")
         for row in told
     ]
 

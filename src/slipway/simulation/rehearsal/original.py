@@ -38,6 +38,7 @@ from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.options import BaremetalOptions
 from slipway.fleet.baremetal.plans import catalog
+from slipway.fleet.baremetal.rollouts.survey import no_such_cluster
 from slipway.fleet.clustercache import connection_from, secret_name
 from slipway.fleet.overview.stages import host_of
 from slipway.kube.aio import AsyncClient
@@ -116,7 +117,7 @@ async def read(
     """Everything that a rehearsal needs; an OperatorError where something of it is not there, or may not be read."""
     cluster = await _find(client, CLUSTER, name, namespace)
     if cluster is None:
-        raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: name its namespace with --namespace')
+        raise await no_such_cluster(client, name, namespace)
     lists = await asyncio.gather(*(_list(client, kind, namespace) for kind in LISTED))
     listed = dict(zip(LISTED, lists, strict=True))
     place = catalog_namespace or namespace

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from slipway.fleet.overview import stages
 from slipway.fleet.overview.views.drawing import Bar, Lane, document, lanes
-from slipway.simulation.rehearsal.report import spoken, verdict
+from slipway.simulation.rehearsal.findings import FATAL
+from slipway.simulation.rehearsal.report import clock, spoken, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def _bar(style: str, begin: float, end: float) -> Bar:
 
 def _order(report: Report) -> str:
     rows = "".join(
-        f"<tr><td class=number>{spoken(move.begin)}</td><td class=number>{spoken(move.end) if move.end is not None else 'never'}</td>"
+        f"<tr><td class=number>{clock(move.begin)}</td><td class=number>{clock(move.end) if move.end is not None else 'never'}</td>"
         f"<td>{escape(move.host or '-')}</td><td>{'leaves' if move.way == 'leaves' else f'comes, {escape(move.version)}'}</td>"
         f"<td>{escape(move.group)}</td></tr>"
         for move in report.moves
@@ -83,7 +84,7 @@ def _findings(found: Sequence[Finding]) -> str:
     if not found:
         return ""
     rows = "".join(
-        f'<tr><td class="{"bad" if each.weight == "stops" else ""}">{each.weight}</td><td>{escape(each.object)}</td>'
+        f'<tr><td class="{"bad" if each.weight in FATAL else ""}">{each.weight}</td><td>{escape(each.object)}</td>'
         f"<td>{escape(each.message)}{f'<br>→ {escape(each.to_do)}' if each.to_do else ''}</td></tr>"
         for each in found
     )

@@ -21,7 +21,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.admission import with_prefix
 from slipway.fleet.overview.groups import Standing, standing
 from slipway.fleet.upgrades.patches import edit
-from slipway.fleet.upgrades.steps import Done, Goal, Patch, Refuse, Wait, next_step, plan
+from slipway.fleet.upgrades.steps import Done, Goal, Patch, Refuse, Wait, held, next_step, plan
 from slipway.fleet.upgrades.versions import way
 from slipway.kube.aio import AsyncClient, PatchType
 from slipway.kube.errors import ApiError
@@ -89,6 +89,7 @@ class Rehearsal:
         self._found += findings.beforehand(self._original, [each.version for each in patches], self._durations)
         self._found += [Finding(findings.LEFT_OUT, "warning", each) for each in now.left_alone]
         unrest = findings.not_at_rest(self._original)
+        unrest += [Finding(findings.REFUSED, "stops", why) for why in dict.fromkeys(held(now, each) for each in patches) if why]
         self._found += unrest
         if unrest or not patches:
             return self._report(now, [], nodes)
@@ -179,7 +180,7 @@ class Rehearsal:
             cluster=self._original.name,
             versions=tuple(sorted({each.version for each in now.groups})),
             to=self._to,
-            ok=all(each.weight != "stops" for each in self._found),
+            ok=all(each.weight not in findings.FATAL for each in self._found),
             seconds=course.total(moves),
             rehearsed_in=round(time.monotonic() - self._began, 1),
             groups=tuple(Group(each.name, each.kind, each.replicas, least.get(each.name, each.replicas)) for each in now.groups),
@@ -215,5 +216,4 @@ def _objects(stand: Stand) -> dict[Kind, list[Manifest]]:
 
 def _once(found: list[Finding]) -> list[Finding]:
     """What stops comes first, and nothing twice."""
-    order = {"stops": 0, "warning": 1, "unknown": 2}
-    return sorted(dict.fromkeys(found), key=lambda each: order[each.weight])
+    return sorted(dict.fromkeys(found), key=lambda each: findings.WEIGHTS.index(each.weight))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 50
 _MARKS = {stages.DRAINING: "d", stages.CLEANING: "c", stages.PENDING: ".", stages.REPROVISIONING: "i", stages.BOOTING: "b"}
-_WEIGHTS = {"stops": "STOPS", "warning": "warning", "unknown": "unknown"}
+_WEIGHTS = {"stops": "STOPS", "holds": "HOLDS", "warning": "warning", "unknown": "unknown"}
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,7 +34,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     versions: tuple[str, ...]
     to: str
     ok: bool
-    """Whether the upgrade would end well."""
+    """Whether the upgrade would begin, and end well."""
     seconds: float
     """How long it would take on the real hosts: as far as it came, where it would not end."""
     rehearsed_in: float
@@ -72,17 +72,25 @@ def verdict(report: Report) -> str:
     if report.ok and not report.moves:
         return f"{name}: everything is there already."
     if report.ok:
-        return f"{name}: would end well, in about {spoken(report.seconds)}."
-    stops = sum(each.weight == "stops" for each in report.findings)
+        return f"{name}: would end well{_time(report)}."
+    stops, holds = (sum(each.weight == weight for each in report.findings) for weight in ("stops", "holds"))
+    unmet = f"{holds} prerequisite{'s are' if holds > 1 else ' is'} not met"
+    if not stops:
+        return f"{name}: would NOT begin: {unmet}. With {'those' if holds > 1 else 'that'} mended it would end well{_time(report)}."
     came = f" after about {spoken(report.seconds)}" if report.moves else ""
-    return f"{name}: would NOT end well{came}: {stops} thing{'s' if stops > 1 else ''} would stop it."
+    before = f"; and it would not begin, as {unmet}" if holds else ""
+    return f"{name}: would NOT end well{came}: {stops} thing{'s' if stops > 1 else ''} would stop it{before}."
+
+
+def _time(report: Report) -> str:
+    return f", in about {spoken(report.seconds)}" if report.moves else ""
 
 
 def _order(report: Report) -> str:
     rows = [
         (
-            spoken(move.begin),
-            spoken(move.end) if move.end is not None else "never",
+            clock(move.begin),
+            clock(move.end) if move.end is not None else "never",
             move.host or "-",
             "leaves" if move.way == "leaves" else f"comes, {move.version}",
             move.group,
@@ -136,6 +144,12 @@ def _findings(found: Iterable[Finding]) -> str:
         if each.to_do:
             lines.append(f"{'':<8} → {each.to_do}")
     return "\n".join(lines) + "\n"
+
+
+def clock(seconds: float) -> str:
+    """On a stopwatch: 1:24, 1:02:03."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}" if whole >= 3600 else f"{whole // 60}:{whole % 60:02}"
 
 
 def spoken(seconds: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import sys
 import time
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.runtime import logs
+from slipway.runtime.signals import heard
+from slipway.simulation.plane import collect_seldom
 from slipway.simulation.rehearsal.page import page
 from slipway.simulation.rehearsal.rehearsal import rehearse
 from slipway.simulation.rehearsal.report import as_json, as_text
@@ -20,15 +21,11 @@ if TYPE_CHECKING:
     from slipway.kube.connection import Connection
     from slipway.simulation.rehearsal.rehearsal import Wanted
 
-# Objects of the API have no cycles: looking for some as often as Python does takes a tenth of the run.
-_COLLECT = (20_000, 50, 100)
-
 
 def main(management: Connection, wanted: Wanted, form: str, file: str, *, verbosity: int = 0) -> int:
     """The exit code: 0 only where the upgrade would end well."""
     target = _writable(file)
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
+    collect_seldom()
     began = time.monotonic()
 
     def tell(line: str) -> None:
@@ -36,7 +33,7 @@ def main(management: Connection, wanted: Wanted, form: str, file: str, *, verbos
         sys.stderr.flush()
 
     with logs.beside_output(verbosity):
-        report = asyncio.run(rehearse(management, wanted, tell))
+        report = asyncio.run(heard(rehearse(management, wanted, tell)))
     if target is not None:
         target.write_text(page(report))
         tell(f"the report is in {target}")

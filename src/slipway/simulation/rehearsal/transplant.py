@@ -13,6 +13,7 @@ from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import CLUSTER, CONFIG_MAP, DAEMON_SET, NODE, POD, REPLICA_SET
 from slipway.api.cluster.names import KUBEADM_CONTROL_PLANE_PRE_TERMINATE_HOOK, PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX
 from slipway.api.elemental import names as elemental
+from slipway.fleet.controlplane.decisions.snapshot import BEFORE_ANNOTATION as SNAPSHOT_ANNOTATION
 from slipway.simulation.rehearsal.original import LISTED
 from slipway.simulation.workload.controllers import BUDGET, STATEFUL_SET
 
@@ -99,7 +100,7 @@ def _carried(manifest: Manifest, uids: set[str]) -> Manifest:
     metadata: dict[str, Any] = {key: value for key, value in manifest["metadata"].items() if key not in ("managedFields", "selfLink")}
     owners = [each for each in metadata.pop("ownerReferences", None) or () if each.get("uid") in uids]
     finalizers = [name for name in metadata.pop("finalizers", None) or () if _is_own(name)]
-    annotations = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if not _is_foreign_hook(name)}
+    annotations = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if not _is_left_out(name)}
     parts: Mapping[str, Sequence[Any] | Mapping[str, str]] = {
         "ownerReferences": owners,
         "finalizers": finalizers,
@@ -110,6 +111,11 @@ def _carried(manifest: Manifest, uids: set[str]) -> Manifest:
 
 def _is_own(finalizer: str) -> bool:
     return finalizer == elemental.MACHINE_INVENTORY_FINALIZER or any(domain in finalizer for domain in _OWN_FINALIZERS)
+
+
+def _is_left_out(annotation: str) -> bool:
+    # A rehearsal keeps no snapshots of an etcd that is not there.
+    return _is_foreign_hook(annotation) or annotation == SNAPSHOT_ANNOTATION
 
 
 def _is_foreign_hook(annotation: str) -> bool:

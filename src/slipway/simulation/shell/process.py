@@ -19,6 +19,8 @@ class Process:
         self.words, self.environment, self.stdin, self.folder = words, environment, stdin, folder
         self.out: bytearray = bytearray()
         self.err: bytearray = bytearray()
+        self.stopped: Callable[[], bool] = lambda: False
+        """Whether somebody wants it to end; of the processes that a program starts, its own children are not told."""
 
     @property
     def name(self) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slipway.api import rbac
+from slipway.api.cluster.kinds import NODE
 from slipway.credentials import x509
 from slipway.embedded.storage.store import DELETED
 from slipway.simulation.workload.api import WorkloadApi
@@ -86,6 +88,7 @@ class WorkloadCluster:
         self._gateways: dict[int, tuple[Gateway, tuple[str, int]]] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._silences: set[asyncio.Task[None]] = set()
 
     @property
     def pin(self) -> str:
@@ -102,9 +105,10 @@ class WorkloadCluster:
         self._task = asyncio.create_task(self._run(), name="simulated workload cluster")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [*self._silences, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for gateway, _ in self._gateways.values():
             await gateway.stop()
         await self.controllers.stop()
@@ -113,6 +117,24 @@ class WorkloadCluster:
     def settle(self) -> None:
         """Something changed on a machine: see who runs, and whether the API answers."""
         self._wake.set()
+
+    def leave(self, node: str, grace: float) -> None:
+        """The kubelet of a Node is no more: where none takes its place for so long, nothing is known of the Node any more."""
+        self.kubelets.pop(node, None)
+        task = asyncio.create_task(self._silence(node, grace), name=f"silence of {node}")
+        self._silences.add(task)
+        task.add_done_callback(self._silences.discard)
+
+    async def _silence(self, node: str, grace: float) -> None:
+        """What kube-controller-manager says of a Node whose Lease is not renewed."""
+        await asyncio.sleep(grace)
+        found = self.client.find(NODE, node)
+        if found is None or node in self.kubelets:
+            return
+        unknown = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = [{**each, **unknown, "lastTransitionTime": now} for each in (found.get("status") or {}).get("conditions") or ()]
+        await self.client.patch(NODE, node, "", {"status": {"conditions": told}}, subresource="status")
 
     def placed(self, node: str) -> dict[str, Stored]:
         """The Pods of a Node by ``namespace/name``: what a kubelet's watch would bring."""
@@ -133,7 +155,8 @@ class WorkloadCluster:
 
     def is_ready(self, machine: Machine) -> bool:
         """Whether the API server of a machine answers at the machine's own address."""
-        return machine.powered and machine.running(API_SERVER) is not None and self.etcd.has_quorum()
+        # One that is cut off is alone with its etcd, which has no leader then.
+        return machine.powered and not machine.faults.cut_off and machine.running(API_SERVER) is not None and self.etcd.has_quorum()
 
     def is_answered(self) -> bool:
         return any(self.is_ready(machine) for machine, _ in self.planes.values()) and self._holds(self)
@@ -150,7 +173,7 @@ class WorkloadCluster:
 
     async def _members_as_they_run(self) -> None:
         for name, (machine, node) in self.planes.items():
-            runs = machine.powered and machine.running(ETCD) is not None
+            runs = machine.powered and not machine.faults.cut_off and machine.running(ETCD) is not None
             known = self._members.get(name)
             member = self.etcd.members.get(known) if known is not None else None
             if runs and (member is None or not member.running):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, NODE, SECRET
 from slipway.api.cluster.meta import LabelSelector
 from slipway.api.elemental import plan as plans
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, HostOwner
@@ -210,19 +210,59 @@ async def test_a_host_that_was_given_up_comes_back_once_it_has_been_cleaned(meta
     await metal.becomes_a_node("m", "rack-1")
     await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
     await metal.reconcile("m")
-    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"annotations": {"slipway.io/force-release": ""}}})
+    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"annotations": {"slipway.io/force-release": "ticket 7: burnt"}}})
     await metal.reconcile("m")
     assert await metal.find(BAREMETAL_MACHINE, "m") is None
     assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Unavailable"}
     await metal.reconcile("pool", metal.pools)
     assert (await status(metal))["unavailable"] == 1
-    assert any(reason == "HostGivenUp" for reason, _ in await metal.told())
+    await metal.events.flush()
+    told = {event["involvedObject"]["kind"]: event for event in await metal.client.list(CORE_EVENT, NS) if event["reason"] == "HostGivenUp"}
+    assert sorted(told) == ["BaremetalMachine", "MachineInventory"], "the machine goes with its events, the host stays"
+    assert "slipway.io/force-release says: ticket 7: burnt, set by slipway at " in told["MachineInventory"]["message"]
     await metal.applies("rack-1")
     await metal.reconcile("pool", metal.pools)
     assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
     assert (await status(metal))["available"] == 1
     found = (await metal.get(MACHINE_INVENTORY, "rack-1"))["metadata"]["annotations"]
     assert "slipway.io/quarantined-by" not in found
+
+
+@pytest.mark.asyncio
+async def test_the_node_that_a_given_up_host_became_again_when_it_came_back_goes_once_the_host_is_clean(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.host("rack-2")
+    await metal.pool("rack-1", "rack-2")
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.joins("rack-2")
+    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"annotations": {"slipway.io/force-release": ""}}})
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    await metal.reconcile("pool", metal.pools)
+    assert await metal.client.find(NODE, "rack-1") is not None, "its kubelet may still run"
+    await metal.applies("rack-1")
+    await metal.reconcile("pool", metal.pools)
+    assert await metal.client.find(NODE, "rack-1") is None
+    assert await metal.client.find(NODE, "rack-2") is not None
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_was_given_up_comes_back_also_where_its_cluster_does_not_answer(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"annotations": {"slipway.io/force-release": ""}}})
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    await metal.applies("rack-1")
+    await metal.client.delete(SECRET, "c-kubeconfig", NS)
+    metal.process()
+    await metal.reconcile("pool", metal.pools)
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
 
 
 @pytest.mark.asyncio

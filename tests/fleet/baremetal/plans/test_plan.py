@@ -10,6 +10,7 @@ import pytest
 import yaml
 from fleet.baremetal.plans.hostroot import HostRoot
 
+from slipway.api.elemental import staging
 from slipway.api.elemental.plan import Instruction, Plan, encode
 from slipway.fleet.baremetal.plans.plan import Reprovision, clean, identity, reprovision, same_version
 
@@ -98,7 +99,7 @@ def test_a_host_is_reprovisioned(host: HostRoot) -> None:
         "cloud-init clean --logs --seed",
         "elemental upgrade --reboot=false --system registry.example.com/os/base:v1.34.5",
         "systemctl unmask kubelet.service",
-        "systemd-run --on-active=5 systemctl reboot",
+        "systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot",
     ]
     seed = host.path("/var/lib/cloud/seed/nocloud")
     assert sorted(each.name for each in seed.iterdir()) == ["meta-data", "network-config", "reprovision", "user-data"]
@@ -132,7 +133,7 @@ def test_an_agent_that_is_started_anew_before_the_reboot_still_brings_it_about(h
     plan = reprovision(WANTED)
     host.apply(plan, until="reboot")
     host.apply(plan)
-    assert host.calls[-1] == "systemd-run --on-active=5 systemctl reboot"
+    assert host.calls[-1] == "systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot"
     assert sum(call.startswith("elemental") for call in host.calls) == 1
 
 
@@ -148,7 +149,9 @@ def test_a_power_cut_before_any_step_ends_in_the_same_host(host: HostRoot, cut_b
     assert "systemctl unmask kubelet.service" in host.calls
     assert sum(call.startswith("elemental") for call in host.calls) == 1, "the fallback would be lost"
     # Where the seed was in its place, the power cut was the reboot.
-    assert ("systemd-run --on-active=5 systemctl reboot" in host.calls) == (cut_before not in ("tidy-up", "reboot"))
+    assert ("systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot" in host.calls) == (
+        cut_before not in ("tidy-up", "reboot")
+    )
 
 
 @pytest.mark.parametrize("cut_before", [each.name for each in reprovision(WANTED).instructions][1:])
@@ -179,6 +182,28 @@ def test_a_failed_upgrade_fails_the_plan_with_the_code_of_elemental(host: HostRo
     assert done.returncode == code
     assert says in done.stdout
     assert "what elemental says" in done.stdout
+
+
+def test_an_image_that_was_fetched_ahead_is_deployed_from_the_disk(host: HostRoot) -> None:
+    host.write(f"{staging.place(WANTED.image)}/image.json", "{}")
+    host.apply(reprovision(WANTED))
+    deployed = [call for call in host.calls if call.startswith("elemental")]
+    assert deployed == [f"elemental upgrade --reboot=false --system dir:{host.root}{staging.place(WANTED.image)}/root"]
+
+
+def test_an_image_that_was_fetched_ahead_and_cannot_be_deployed_is_pulled(host: HostRoot) -> None:
+    host.write(f"{staging.place(WANTED.image)}/image.json", "{}")
+    host.answers("elemental", 'case "$*" in *dir:*) exit 18 ;; esac\n')
+    assert "what was fetched ahead is left alone" in host.apply(reprovision(WANTED))
+    assert [call.rpartition(" ")[2] for call in host.calls if call.startswith("elemental")][1:] == [WANTED.image]
+    assert host.calls[-1].startswith("systemd-run")
+
+
+def test_an_image_that_is_not_whole_yet_is_pulled(host: HostRoot) -> None:
+    host.write(f"{staging.place(WANTED.image)}.partial/image.json", "{}")
+    host.write(f"{staging.place(WANTED.image)}/root/usr/bin/kubelet")
+    host.apply(reprovision(WANTED))
+    assert [call.rpartition(" ")[2] for call in host.calls if call.startswith("elemental")] == [WANTED.image]
 
 
 def test_hostile_values_stay_one_word(host: HostRoot, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def moving(phase: str) -> list[dict[str, Any]]:
             GOOD._replace(leases=[GOOD.leases[0], GOOD.leases[1]._replace(lease=None)]),
             "controllers",
             "unknown",
-            "baremetal: without a Lease",
+            "there is no Lease of baremetal",
         ),
         (
             GOOD._replace(leases=[HeldLease("machines", "capi-system/a", lease("2026-01-01T11:59:00Z"))]),

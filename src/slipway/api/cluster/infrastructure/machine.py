@@ -58,6 +58,8 @@ class BaremetalMachineStatus(Type):
     """The SHA-256 of the plan that was last written for this machine."""
     plan_written_time: Time = ""
     """When that plan was written."""
+    boots_before: Annotated[str, length(None, 4096)] | None = None
+    """The boots of Nodes that earlier machines on the host had left behind by then: none of them is the Node that the plan makes."""
     plan_applied_time: Time = ""
     """When the host was first seen to have applied it."""
     failure_domain: Annotated[str, length(None, 256)] = ""

@@ -61,6 +61,11 @@ KEEP = "Keep"
 SCRUB = "Scrub"
 CLEAN_POLICIES = (KEEP, SCRUB)
 
+# Of a pool: an image is fetched when a plan needs it, or on every host before that.
+ON_DEMAND = "OnDemand"
+AHEAD = "Ahead"
+IMAGE_STAGINGS = (ON_DEMAND, AHEAD)
+
 FAILURE_DOMAIN_LABEL = "topology.kubernetes.io/zone"
 """On an inventory: the failure domain that its host is in, such as its rack."""
 GROUP_ANNOTATION = "slipway.io/allocated-for"
@@ -79,6 +84,7 @@ NODE_JOINED_CONDITION = "NodeJoined"
 HOST_CLEANED_CONDITION = "HostCleaned"
 # Of a MachineInventoryPool.
 MEMBERS_VALID_CONDITION = "MembersValid"
+IMAGES_STAGED_CONDITION = "ImagesStaged"
 
 # Of InventoryAllocated.
 ALLOCATED_REASON = "Allocated"
@@ -119,6 +125,12 @@ MEMBERS_VALID_REASON = "MembersValid"
 MEMBER_MISSING_REASON = "MemberMissing"
 MEMBER_DUPLICATE_REASON = "MemberDuplicate"
 MEMBER_IN_OTHER_POOL_REASON = "MemberInOtherPool"
+# Of ImagesStaged.
+ALL_STAGED_REASON = "AllStaged"
+NOTHING_TO_STAGE_REASON = "NothingToStage"
+STAGING_REASON = "Staging"
+STAGING_FAILED_REASON = "StagingFailed"
+IMAGE_UNKNOWN_REASON = "ImageUnknown"
 # Of EndpointReady.
 ENDPOINT_READY_REASON = "EndpointReady"
 ENDPOINT_MISSING_REASON = "EndpointMissing"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import field
 
+from slipway.api.cluster.infrastructure.names import IMAGE_STAGINGS, ON_DEMAND
 from slipway.api.cluster.meta import CONDITIONS, DNS_SUBDOMAIN, Condition, Int32, Int64, LabelSelector, ObjectMetadata, Type
-from slipway.api.machinery.openapi import REQUIRED, at_least, items, length, pattern
+from slipway.api.machinery.openapi import REQUIRED, at_least, default, items, length, one_of, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,10 +36,32 @@ class MachineInventoryPoolSpec(Type):
     """Further hosts by the labels of their inventories, taken after those that are named, by their names. A host that a pool names, or that
     an older pool selects, stays that pool's. An empty selector selects every host of the namespace."""
 
+    image_staging: Annotated[str, one_of(*IMAGE_STAGINGS), default(ON_DEMAND)] = ""
+    """When the hosts get the image that they boot next. OnDemand: when a machine is made of one. Ahead: before that, while they still serve
+    or wait, so that a node is out for no longer than its drain, reboot and join take."""
+    next_version: Annotated[str, length(None, 256)] = ""
+    """The Kubernetes version that is staged ahead though nobody asks for it yet. Without it, the version of the control plane where the
+    machines of the pool are behind it, else the highest one of the image catalog that the control plane can be upgraded to."""
+
     def members_with(self, selected: Iterable[str]) -> list[PoolMember]:
         """Those that are named, and after them those that the selector has brought in."""
         named = {member.name for member in self.machine_inventories}
         return [*self.machine_inventories, *(PoolMember(name=name) for name in selected if name not in named)]
+
+
+class StagedImage(Type):
+    """An image that hosts of a pool are to have ahead, and how many of them do."""
+
+    version: str = ""
+    """The Kubernetes version that it is of."""
+    image: Annotated[str, length(None, 1024)] = ""
+    """Its reference, as the hosts were given it."""
+    hosts: Annotated[Int32, at_least(0)] = 0
+    """How many hosts are to have it."""
+    staged: Annotated[Int32, at_least(0)] = 0
+    """How many have it, whole and checked."""
+    failed: Annotated[Int32, at_least(0)] = 0
+    """How many could not fetch it so far; they try again."""
 
 
 class MachineInventoryPoolStatus(Type):
@@ -60,6 +83,8 @@ class MachineInventoryPoolStatus(Type):
     """How many cannot be used until somebody has looked at them, those that are not there included."""
     selected: Annotated[list[str], items(None, 10_000, atomic=True)] = field(default_factory=list)
     """The hosts that the selector has brought in."""
+    images: Annotated[list[StagedImage], items(None, 64, atomic=True)] = field(default_factory=list)
+    """The images that are staged ahead."""
     conditions: Annotated[list[Condition], CONDITIONS] = field(default_factory=list)
     """The state in its aspects."""
     observed_generation: Annotated[Int64, at_least(0)] = 0

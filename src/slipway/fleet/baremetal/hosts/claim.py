@@ -73,10 +73,10 @@ def why_not(host: Host, claimant: Claimant) -> str:
         return f"it is in the pool {host.pool}"
     if host.volumes:
         return "it declares data volumes, which are not supported"
+    if host.quarantined_by:
+        return f"{host.quarantined_by} gave it up: it is in quarantine until it has applied its clean plan and says that it is clean"
     if host.state not in ("", names.AVAILABLE):
         return f"it is {host.state}"
-    if host.quarantined_by:
-        return "it is in quarantine until it has been cleaned"
     if host.dirty:
         return NOT_CLEAN
     if not host.ready:

@@ -5,6 +5,7 @@ The template has no controller: it never changes, and what owns it is written by
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.infrastructure.machine import BaremetalMachine
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
-from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, SECRET
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, CORE_EVENT, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, NODE, SECRET
 from slipway.api.cluster.names import PAUSED_CONDITION, READY_CONDITION
 from slipway.api.elemental import names as elemental
+from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.baremetal.cluster.lookup import pools_of
 from slipway.fleet.baremetal.hosts import pool, record
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, annotations_patch, host_from, hosts_of
@@ -27,6 +29,7 @@ from slipway.fleet.contract.facts import ClusterFacts, cluster_from, paused_by, 
 from slipway.fleet.contract.references import changed
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
+from slipway.fleet.liveclusters import PROVIDER_ID
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.cache.cache import ON_ITS_WAY
@@ -39,9 +42,12 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.infrastructure.pool import MachineInventoryPoolSpec, PoolMember
     from slipway.fleet.baremetal.options import BaremetalOptions
+    from slipway.fleet.clustercache import WorkloadClusters
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.events import EventRecorder
+
+_log = logging.getLogger("slipway.fleet.baremetal.pool")
 
 NAME = "machineinventorypool"
 OWNED = (names.MEMBERS_VALID_CONDITION, READY_CONDITION, PAUSED_CONDITION)
@@ -136,12 +142,14 @@ class MachineInventoryPoolReconciler:
         cache: Cache,
         options: BaremetalOptions,
         *,
+        workload: WorkloadClusters,
         events: EventRecorder,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._cache = cache
         self._options = options
+        self._workload = workload
         self._events = events
         self._clock = clock
         secrets.restrict(cache)
@@ -171,7 +179,7 @@ class MachineInventoryPoolReconciler:
         result = DONE
         if not paused_by(facts, manifest):
             hosts |= await self._mark(found, members, hosts)
-            hosts, quarantined = await self._free_quarantined(request.namespace, hosts)
+            hosts, quarantined = await self._free_quarantined(facts, hosts)
             if registry := _registry(cluster):
                 await self._name_registry(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], registry)
             result = Result(_LOOK_AT_QUARANTINE) if quarantined else DONE
@@ -245,19 +253,38 @@ class MachineInventoryPoolReconciler:
                 await self._annotate(found.namespace, each.name, host_from(each), {names.POOL_ANNOTATION: None})
         return changed_hosts
 
-    async def _free_quarantined(self, namespace: str, hosts: dict[str, Host]) -> tuple[dict[str, Host], bool]:
+    async def _free_quarantined(self, cluster: ClusterFacts, hosts: dict[str, Host]) -> tuple[dict[str, Host], bool]:
         """Let hosts that were given up come back once they have been cleaned after all; whether some have not."""
-        remaining = False
+        namespace, remaining = cluster.namespace, False
         freed = {}
         for name, host in hosts.items():
             if not host.quarantined_by or host.owner is not None:
                 continue
             changes = {QUARANTINE_ANNOTATION: None, names.ALLOCATION_STATE_ANNOTATION: names.AVAILABLE}
-            if await self._is_clean(namespace, name, host) and await self._annotate(namespace, name, host, changes, cleaned=self._clock()):
+            clean = await self._is_clean(namespace, name, host)
+            if clean:
+                await self._forget_nodes(cluster, name)
+            if clean and await self._annotate(namespace, name, host, changes, cleaned=self._clock()):
                 freed[name] = host._replace(quarantined_by="", state=names.AVAILABLE)
             else:
                 remaining = True
         return {**hosts, **freed}, remaining
+
+    async def _forget_nodes(self, cluster: ClusterFacts, host: str) -> None:
+        """Delete the Nodes of a clean host of nobody: its kubelet made one anew when the host came back, before its agent cleaned it.
+
+        Where the cluster cannot be asked they stay: the next machine on this host waits for them, or takes them over.
+        """
+        if not cluster.control_plane_initialized:
+            return
+        try:
+            known = await self._workload.nodes(cluster.namespace, cluster.name)
+            found = await known.list(NODE, index=(PROVIDER_ID, names.provider_id(host)))
+            async with self._workload.client(cluster.namespace, cluster.name) as client:
+                for node in found:
+                    await client.delete(NODE, node.name)
+        except OperatorError as error:
+            _log.info("whether %s left a Node behind is not known: %s", host, error.message)
 
     async def _is_clean(self, namespace: str, name: str, host: Host) -> bool:
         """Whether a host has applied the clean plan of who gave it up; one that has no such plan, as it had no Secret then, gets it."""

@@ -104,9 +104,7 @@ class Allocation:
 
         Many machines that are made at once would else all mean the first host of their pool, one after the other.
         """
-        return {
-            name for name in hosts if (namespace, name) in self._claiming or self._cache.is_behind(MACHINE_INVENTORY, name, namespace)
-        }
+        return {name for name in hosts if (namespace, name) in self._claiming or self._cache.is_behind(MACHINE_INVENTORY, name, namespace)}
 
     async def _has(self, run: Run) -> bool:
         """Whether the host that is meant, which the pool does not name any more, was claimed by a write whose answer was lost."""

@@ -88,7 +88,8 @@ class Nodes:
                 run.look_again(_LOOK)
                 self._deadline(run, error.message)
             return
-        node = made_by_plan(found, run.plan.boot_before if run.plan is not None else "")
+        # Of one that runs the Secret is not asked any more, and it may have lost the plan.
+        node = made_by_plan(found, (run.plan.boot_before if run.plan is not None else "") or run.boots_before or "")
         match joined(node, fits=node is not None and same_version(run.owner.version, node.version)):
             case Joined.YES:
                 assert node is not None

@@ -13,7 +13,7 @@ from slipway.api.cluster.kinds import MACHINE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tokens
 from slipway.fleet.baremetal.hosts import claim
-from slipway.fleet.baremetal.machine.decision import BOOTS
+from slipway.fleet.baremetal.machine.decision import BOOTS, made_by_plan
 from slipway.fleet.baremetal.plans import bootstrapdata, catalog, planfacts
 from slipway.fleet.baremetal.plans.bootstrapdata import BootstrapDataError, HostFile
 from slipway.fleet.baremetal.plans.catalog import CatalogMissError, InvalidImageError, RegistryMissingError
@@ -83,6 +83,9 @@ class Provisioning:
 
     async def provision(self, run: Run) -> None:
         """Write the plan, unless something is missing, which is told."""
+        # Its token may have ended since, and its image be out of the catalog.
+        if await self._is_done(run):
+            return
         run.phase = names.ALLOCATED_PHASE
         image = await self._image(run)
         try:
@@ -227,10 +230,34 @@ class Provisioning:
         if text and expires is not None and expires < run.now.astimezone(UTC) + _LEAST_LIFE:
             raise _Waiting(BOOTSTRAP_TOKEN_EXPIRED, f"the bootstrap token {identity} ended at {text}: waiting for it to be refreshed")
 
+    async def _is_done(self, run: Run) -> bool:
+        """Whether the host is the Node already, by a plan of this machine that its Secret has lost: somebody deleted it, or changed it."""
+        assert run.owner is not None
+        if not run.before.last_applied_plan_checksum or not run.cluster.control_plane_initialized:
+            return False
+        try:
+            found = await self._nodes.find(run)
+        except OperatorError:
+            # Told where it is asked for again.
+            return False
+        before = run.boots_before
+        if before is None:
+            # A manager of before did not keep it.  None was Ready when that plan was written: the kubelet of a clean host does not start.
+            before = BOOTS.join(node.boot_id for node in found if not node.ready or node.machine not in ("", run.owner.name))
+        if made_by_plan(found, before) is None:
+            return False
+        run.tell(names.PLAN_APPLIED_CONDITION, TRUE, names.PLAN_APPLIED_REASON, "its Secret has lost it, and the host is the Node")
+        run.status.fields["bootsBefore"] = before
+        await self._nodes.look(run)
+        return True
+
     async def _boot_before(self, run: Run) -> str | None:
         """The boots of Nodes that machines on this host left behind; None, and told, where no plan may be written now."""
         if not run.cluster.control_plane_initialized:
             return ""
+        if run.boots_before is not None:
+            # The plan is written again: who has come since is who it makes.
+            return run.boots_before
         try:
             found = await self._nodes.find(run)
         except OperatorError as error:

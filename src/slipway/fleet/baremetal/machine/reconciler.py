@@ -35,7 +35,7 @@ from slipway.fleet.baremetal.machine.provisioning import Provisioning
 from slipway.fleet.baremetal.machine.removal import Removal
 from slipway.fleet.baremetal.machine.run import SUMMED_UP, Run
 from slipway.fleet.baremetal.plans import planfacts
-from slipway.fleet.baremetal.reasons import HOST_BUSY, HOST_SILENT
+from slipway.fleet.baremetal.reasons import HOST_BUSY, HOST_SILENT, PLAN_EDITED
 from slipway.fleet.contract import secrets
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import ClusterFacts, cluster_from, owner_from, owner_link, paused_by, read
@@ -234,10 +234,16 @@ class BaremetalMachineReconciler:
 
     def _wait_for_host(self, step: Step, run: Run) -> None:
         run.phase = names.ALLOCATED_PHASE
+        secret = f"{run.namespace}/{run.claimed.name}"
         reason, message = HOST_BUSY, f"the host {run.claimed.name} works on another plan: waiting for it to end"
         if step is Step.WAIT_FOR_SECRET:
             reason = names.PLAN_SECRET_MISSING_REASON
-            message = f"the plan Secret {run.namespace}/{run.claimed.name} is missing: waiting for the inventory's controller to make it"
+            message = f"the plan Secret {secret} is missing: waiting for the inventory's controller to make it"
+        elif self._is_silent(run):
+            reason, message = HOST_SILENT, self._silence(run)
+        elif run.plan is not None and run.plan.edited:
+            reason = PLAN_EDITED
+            message = f"somebody changed the plan in the Secret {secret}: it is written again when the host has ended what is there now"
         run.tell(names.PLAN_APPLIED_CONDITION, FALSE, reason, message)
         run.look_again(_RETRY)
 
@@ -245,19 +251,26 @@ class BaremetalMachineReconciler:
         assert run.plan is not None
         run.phase = names.REPROVISIONING_PHASE
         run.look_again(_RETRY)
-        plan, since = run.plan, run.plan.written
-        if since is not None and run.now - since > self._options.host_deadline:
-            reason = HOST_SILENT
-            message = (
-                f"the host has its plan since {timestamp(since)} and has not ended it: look whether it has power, whether its agent runs, "
-                "and at its console; to try another host, delete the Machine"
-            )
+        plan = run.plan
+        if self._is_silent(run):
+            reason, message = HOST_SILENT, self._silence(run)
         elif plan.outcome == "in-progress":
             again = f", after {plan.failures} failed attempts: {plan.printed}" if plan.failures else ""
             reason, message = names.PLAN_RUNNING_REASON, f"the host works on the plan{again}"
         else:
             reason, message = names.PLAN_PENDING_REASON, "the plan is written: waiting for the host to begin with it"
         run.tell(names.PLAN_APPLIED_CONDITION, FALSE, reason, message)
+
+    def _is_silent(self, run: Run) -> bool:
+        since = run.plan.written if run.plan is not None else None
+        return since is not None and run.now - since > self._options.host_deadline
+
+    def _silence(self, run: Run) -> str:
+        since = run.plan.written if run.plan is not None else None
+        return (
+            f"the host has its plan since {timestamp(since or run.now)} and has not ended it: look whether it has power, whether its agent "
+            "runs, and at its console; to try another host, delete the Machine"
+        )
 
     async def _plan_failed(self, run: Run) -> None:
         assert run.plan is not None
@@ -295,6 +308,7 @@ class BaremetalMachineReconciler:
             fields["planWrittenTime"] = timestamp(plan.written) if plan.written is not None else None
             if plan.type == names.PLAN_REPROVISION:
                 fields["lastAppliedBootstrapHash"], fields["image"] = plan.bootstrap_hash or None, plan.image or None
+                fields["bootsBefore"] = plan.boot_before
         if plan is not None and (plan.owner, plan.type) == (run.name, names.PLAN_REPROVISION) and not finalizers.is_deleted(run.manifest):
             # Whoever wrote the plan had both, and may have died before it could say so.
             run.tell(names.BOOTSTRAP_READY_CONDITION, TRUE, names.BOOTSTRAP_READY_REASON)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.infrastructure import names
-from slipway.api.cluster.kinds import MACHINE, MACHINE_INVENTORY
+from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY
 from slipway.fleet.baremetal.hosts import claim
 from slipway.fleet.baremetal.hosts.host import NOT_CLEAN, QUARANTINE_ANNOTATION, host_of
 from slipway.fleet.baremetal.machine.decision import Step
@@ -119,15 +119,20 @@ class Removal:
         # Without a Secret there is nowhere to write it: the pool's controller does so when there is one.
         if run.secret is not None and not has_it and not await self._clean(run):
             return
+        forced_by = await self._who_forced(run)
         extra = {QUARANTINE_ANNOTATION: run.name}
         life = self._life(run, released=run.now)
         await claim.release(self._client, self._cache, run.claimed.name, run.claimant, life, names.UNAVAILABLE, extra)
-        self._events.event(
-            run.manifest,
-            "Warning",
-            "HostGivenUp",
-            f"The host {run.claimed.name} was given up ({FORCE_ANNOTATION}): it is Unavailable until it has applied its clean plan",
+        why = run.annotations.get(FORCE_ANNOTATION, "").strip()
+        told = (
+            f"The host {run.claimed.name} of {run.name} was given up: {FORCE_ANNOTATION}{f' says: {why}' if why else ''}, set by "
+            f"{forced_by}. It is Unavailable until it has applied its clean plan"
         )
+        self._events.event(run.manifest, "Warning", "HostGivenUp", told)
+        # The machine goes with its events; the host stays.
+        inventory = self._cache.informer(MACHINE_INVENTORY).store.get(run.claimed.name, run.namespace)
+        if inventory is not None:
+            self._events.event(inventory.content(), "Warning", "HostGivenUp", told)
         self._let_go(run)
 
     async def _forget(self, run: Run) -> None:
@@ -152,3 +157,13 @@ class Removal:
         applied = run.status.fields.get("planAppliedTime") if ours else None
         drained = conditions.moment(run.manifest["metadata"].get("deletionTimestamp"))
         return run.life(applied=conditions.moment(applied), draining=conditions.moment(deleted), drained=drained, **moments)
+
+    async def _who_forced(self, run: Run) -> str:
+        """Who the API server has written down as having set the annotation, and when; asked of it, as the cache does not keep that."""
+        field = f"f:{FORCE_ANNOTATION}"
+        found = await self._client.find(BAREMETAL_MACHINE, run.name, run.namespace)
+        for entry in (found["metadata"].get("managedFields") or ()) if found is not None else ():
+            annotations = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
+            if field in annotations:
+                return f"{entry.get('manager') or 'somebody'} at {entry.get('time') or 'some time'}"
+        return "somebody whom the API server has not written down"

@@ -124,6 +124,12 @@ class Run(contract.Scope):
         return bool((self.status.fields.get("initialization") or {}).get("provisioned"))
 
     @property
+    def boots_before(self) -> str | None:
+        """The boots that Nodes of this host had before its plan was written; None where that is not known."""
+        known: str | None = self.status.fields.get("bootsBefore")
+        return known
+
+    @property
     def member(self) -> PoolMember | None:
         members = self.pool.members if self.pool is not None else []
         return next((member for member in members if self.host is not None and member.name == self.host.name), None)

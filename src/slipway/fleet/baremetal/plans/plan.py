@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
+from slipway.api.elemental import staging
 from slipway.api.elemental.plan import Instruction, Plan, PlanFile, encode
 from slipway.api.machinery.yaml.goyaml import dump
 from slipway.fleet.baremetal.plans import scripts
@@ -99,7 +100,7 @@ def _reprovision(wanted: Reprovision, id_: str) -> Plan:
     pending = f"REBOOT_PENDING=/run/slipway/reboot-for-{id_}"
     steps: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("clean-cloud-init", scripts.CLEAN_CLOUD_INIT, ()),
-        ("upgrade-system", scripts.UPGRADE_SYSTEM, (image,)),
+        ("upgrade-system", scripts.UPGRADE_SYSTEM, (image, f"AHEAD={staging.place(wanted.image)}")),
         ("check-version", scripts.CHECK_VERSION, (image, version, "STAGED=/run/elemental/staged", "SNAPSHOTS=/.snapshots")),
         ("mark-cleanup", scripts.MARK_CLEANUP, (f"CLEANUP_MARKER={CLEANUP_MARKER}",)),
         ("unmask-kubelet", scripts.UNMASK_KUBELET, (f"DISABLED={KUBELET_DISABLED}",)),

@@ -31,6 +31,8 @@ OWNER_ANNOTATION = "slipway.io/plan-owner"
 WRITTEN_ANNOTATION = "slipway.io/plan-written-at"
 IMAGE_ANNOTATION = "slipway.io/plan-image"
 BOOTSTRAP_HASH_ANNOTATION = "slipway.io/plan-bootstrap-hash"
+CHECKSUM_ANNOTATION = "slipway.io/plan-checksum"
+"""Of the plan as it was written: a plan that somebody changed since is not the one that these annotations speak of."""
 BOOT_BEFORE_ANNOTATION = "slipway.io/boot-id-before"
 """The boots of Nodes with the host's provider ID that were there before: none of them is the one that the plan makes."""
 
@@ -53,6 +55,8 @@ class PlanFacts(NamedTuple):
     boot_before: str = ""
     clean: bool | None = None
     """What the host said of itself when it had applied this plan; None where it said nothing, as other agents do not."""
+    edited: bool = False
+    """Somebody else put another plan in the place of the one that was written: it is nobody's, and has no type."""
 
     @property
     def in_flight(self) -> bool:
@@ -90,18 +94,22 @@ class _HostFacts(msgspec.Struct):
 def plan_facts(secret: Manifest) -> PlanFacts:
     state = plans.read(secret.get("data"))
     annotations = secret["metadata"].get("annotations") or {}
+    # A manager of before did not write down which plan it means.
+    edited = annotations.get(CHECKSUM_ANNOTATION, state.plan_checksum) != state.plan_checksum
+    noted = {} if edited else annotations
     return PlanFacts(
         checksum=state.plan_checksum,
         outcome=state.outcome,
-        type=annotations.get(names.PLAN_TYPE_ANNOTATION, ""),
-        owner=annotations.get(OWNER_ANNOTATION, ""),
+        type=noted.get(names.PLAN_TYPE_ANNOTATION, ""),
+        owner=noted.get(OWNER_ANNOTATION, ""),
         failures=state.failures,
         output=state.output,
         written=conditions.moment(annotations.get(WRITTEN_ANNOTATION)),
-        image=annotations.get(IMAGE_ANNOTATION, ""),
-        bootstrap_hash=annotations.get(BOOTSTRAP_HASH_ANNOTATION, ""),
-        boot_before=annotations.get(BOOT_BEFORE_ANNOTATION, ""),
+        image=noted.get(IMAGE_ANNOTATION, ""),
+        bootstrap_hash=noted.get(BOOTSTRAP_HASH_ANNOTATION, ""),
+        boot_before=noted.get(BOOT_BEFORE_ANNOTATION, ""),
         clean=_clean(secret.get("data") or {}, state.plan_checksum),
+        edited=edited,
     )
 
 
@@ -115,7 +123,7 @@ def _clean(data: Mapping[str, str], checksum: str) -> bool | None:
 
 async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks, max_failures: int, now: datetime) -> Manifest:
     """Put a plan into the Secret that was read; a ConflictError where its host, or somebody else, has written to it since."""
-    metadata = secret["metadata"]
+    metadata, raw = secret["metadata"], plans.encode(plan)
     annotations = {
         **(metadata.get("annotations") or {}),
         names.PLAN_TYPE_ANNOTATION: marks.type,
@@ -125,6 +133,7 @@ async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks,
         IMAGE_ANNOTATION: marks.image,
         BOOTSTRAP_HASH_ANNOTATION: marks.bootstrap_hash,
         BOOT_BEFORE_ANNOTATION: marks.boot_before,
+        CHECKSUM_ANNOTATION: plans.checksum(raw),
     }
-    data = {**(secret.get("data") or {}), **plans.written(plan, marks.type, max_failures)}
+    data = {**(secret.get("data") or {}), **plans.written(raw, marks.type, max_failures)}
     return await client.update(SECRET, {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data})

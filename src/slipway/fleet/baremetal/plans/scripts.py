@@ -25,7 +25,8 @@ cloud-init clean --logs --seed
 """
 )
 
-# A second upgrade after a power cut would push the image that the host came from out of its place as fallback.
+# A second upgrade after a power cut would push the image that the host came from out of its place as fallback.  An image that was fetched
+# ahead, of which there is a record once it is whole, is deployed from the disk; whatever is wrong with it, there is still the registry.
 UPGRADE_SYSTEM = (
     _UNLESS_DONE
     + """\
@@ -34,6 +35,16 @@ if [ -e "$STATE/upgraded" ]; then
     exit 0
 fi
 code=0
+if [ -e "$AHEAD/image.json" ]; then
+    echo "$IMAGE was fetched ahead"
+    elemental upgrade --reboot=false --system "dir:$AHEAD/root" || code=$?
+    if [ "$code" -eq 0 ]; then
+        : > "$STATE/upgraded"
+        exit 0
+    fi
+    echo "elemental upgrade ended with $code: what was fetched ahead is left alone, and the image is pulled"
+    code=0
+fi
 elemental upgrade --reboot=false --system "$IMAGE" || code=$?
 case $code in
     0) ;;
@@ -153,7 +164,7 @@ done
 """
 )
 
-# Delayed, so that the agent can tell first how it went.
+# Delayed, so that the agent can tell first how it went.  A timer of systemd may be late by a minute where it is not told otherwise.
 REBOOT = (
     _STRICT
     + """\
@@ -161,7 +172,7 @@ if [ ! -e "$REBOOT_PENDING" ]; then
     echo "the host has been booted since reprovision $ID: not once more"
     exit 0
 fi
-systemd-run --on-active=5 systemctl reboot
+systemd-run --on-active=5 --timer-property=AccuracySec=100ms systemctl reboot
 """
 )
 

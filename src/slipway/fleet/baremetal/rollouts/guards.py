@@ -252,7 +252,7 @@ def step_objections(before: Rollout, after: Rollout) -> list[Objection]:
             "ControlPlaneSkew",
             "spec.version",
             f"{after.title} is to go from {before.version} to {after.version}, and a control plane goes up one minor version at a time: "
-            f"go to a v{at.major}.{at.minor + 1} first",
+            f"go to a v{at.major}.{at.minor + 1} first (slipway fleet upgrade takes all steps, one after the other)",
         )
     ]
 

@@ -133,7 +133,9 @@ def _managers(found: Survey) -> Row:
         return Row(check, FAILED, f"nobody works as {', '.join(idle)}: start the manager, and wait until it is ready")
     silent = [each.controllers for each in found.leases if not each.lease]
     if silent:
-        return Row(check, UNKNOWN, f"{', '.join(silent)}: without a Lease, they run without an election or not at all; look at them")
+        return Row(
+            check, UNKNOWN, f"there is no Lease of {', '.join(silent)}: their manager runs without an election, or not at all; look for it"
+        )
     return Row(check, OK, ", ".join(each.controllers for each in found.leases))
 
 

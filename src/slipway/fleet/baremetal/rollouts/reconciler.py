@@ -38,6 +38,7 @@ from slipway.runtime.rbac import READ, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from slipway.fleet.baremetal.rollouts.guards import Rollout
     from slipway.fleet.contract.conditions import ConditionStatus
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
@@ -117,6 +118,12 @@ def judged(cluster: str, around: guards.Surroundings) -> tuple[ConditionStatus, 
     return TRUE, names.NO_OBJECTION_REASON, ""
 
 
+def rollouts(known: Cached, namespace: str) -> list[Rollout]:
+    """The control planes and MachineDeployments of a namespace whose machines are ours."""
+    found = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in known.facts(kind, namespace, _rollout)]
+    return [each for each in found if each is not None]
+
+
 class RolloutGuardReconciler:
     name = NAME
     watches = WATCHES
@@ -163,11 +170,10 @@ class RolloutGuardReconciler:
 
     async def _around(self, namespace: str) -> guards.Surroundings:
         place = self._catalog_namespace or namespace
-        rollouts = [each for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT) for each in self._known.facts(kind, namespace, _rollout)]
         return guards.Surroundings(
             catalog=await self._catalogs.entries(place) or {},
             catalog_place=f"{place}/{names.CATALOG_NAME}",
             pools=_together(self._known.facts(MACHINE_INVENTORY_POOL, namespace, _size)),
             templates=_together(self._known.facts(BAREMETAL_MACHINE_TEMPLATE, namespace, _pool)),
-            rollouts=[each for each in rollouts if each is not None],
+            rollouts=rollouts(self._known, namespace),
         )

@@ -30,7 +30,7 @@ from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.baremetal.rollouts.preflight import HeldLease, Survey
 from slipway.fleet.clustercache import connection_from, secret_name
 from slipway.kube.aio import AsyncClient
-from slipway.kube.errors import ApiError, NotFoundError
+from slipway.kube.errors import ApiError, ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,16 @@ if TYPE_CHECKING:
     from slipway.runtime.manager import Lease
 
 _PATIENCE = 10.0
+
+
+async def no_such_cluster(client: AsyncClient, name: str, namespace: str) -> OperatorError:
+    """That there is none, and where there is one of that name, for who forgot the namespace."""
+    try:
+        found = [str(each["metadata"]["namespace"]) for each in await client.list(CLUSTER, fields=f"metadata.name={name}")]
+    except (ForbiddenError, NotFoundError):
+        found = []
+    way = f"say --namespace {' or '.join(found)}" if found else "look for it with slipway fleet status --all-namespaces"
+    return OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: {way}')
 
 
 async def survey(
@@ -53,7 +63,7 @@ async def survey(
     """Everything about the cluster of that name; an OperatorError where there is none."""
     cluster = await client.find(CLUSTER, name, namespace)
     if cluster is None:
-        raise OperatorError(f'there is no Cluster "{name}" in the namespace {namespace}: name its namespace with --namespace')
+        raise await no_such_cluster(client, name, namespace)
     place = catalog_namespace or namespace
     planes, deployments = await _listed(client, KUBEADM_CONTROL_PLANE, namespace), await _listed(client, MACHINE_DEPLOYMENT, namespace)
     machines = await _listed(client, BAREMETAL_MACHINE, namespace)

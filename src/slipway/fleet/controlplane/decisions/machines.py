@@ -16,6 +16,8 @@ from slipway.runtime.objects import timestamp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from slipway.fleet.snapshots.request import Restore
+
 API_SERVER = "APIServerPodHealthy"
 CONTROLLER_MANAGER = "ControllerManagerPodHealthy"
 SCHEDULER = "SchedulerPodHealthy"
@@ -157,6 +159,8 @@ class ControlPlane(NamedTuple):
     remediation: RemediationRules = RemediationRules()
     remediate_single: bool = False
     """The only machine may be given up, and with it what its etcd holds."""
+    restore: Restore | None = None
+    """A person wants it to be made anew, from a snapshot."""
 
     @property
     def checks(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from slipway.credentials import tls
 from slipway.fleet.controlplane.workload import addons, kubeadmconfig, podhealth
 from slipway.fleet.controlplane.workload.etcdaccess import NAMESPACE, EtcdAccess
 from slipway.fleet.controlplane.workload.view import API_SERVER, COMPONENTS, CONTROL_PLANE_LABEL, ETCD, EtcdMember, Observed
+from slipway.fleet.snapshots.taking import Source
 from slipway.kube import portforward
 from slipway.kube.aio import PatchType
 from slipway.kube.bytestream import TlsStream
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.snapshots.store import Progress
+    from slipway.fleet.snapshots.taking import Write
     from slipway.kube.aio import AsyncClient
     from slipway.workload.etcdaio import AsyncEtcd
     from slipway.workload.etcdapi import EtcdStatus
@@ -111,6 +114,23 @@ class Workload:
         # One that removes itself may not live to answer.
         async with self._access().first([name for name in nodes if name != leaving.name], but=leaving.id) as (client, _):
             await _removed(client, leaving.id)
+
+    async def snapshot(self, write: Write, progress: Progress | None = None) -> Source:
+        """Stream the database of etcd to ``write``, from a member that has everything that etcd has agreed on until now."""
+        await self._look((), whole=True)
+        await self._look_at_pods(list(self._nodes), (ETCD,))
+        async with self._access().first(list(self._nodes)) as (client, status):
+            revision = await client.ask(etcdapi.revision())
+            await client.snapshot(write, progress)
+        return Source(status.version, revision)
+
+    async def delete_control_plane_nodes(self, keep: Collection[str]) -> list[str]:
+        """Delete the Nodes of control planes but for some; those that went."""
+        found = [node["metadata"]["name"] for node in await self._client.list(NODE, labels=CONTROL_PLANE_LABEL)]
+        gone = sorted(name for name in found if name not in keep)
+        for name in gone:
+            await self._client.delete(NODE, name)
+        return gone
 
     async def update_kubeadm_config(self, spec: Mapping[str, Any], version: str) -> None:
         """Bring the ClusterConfiguration in step; ``spec`` is the clusterConfiguration of the control plane."""

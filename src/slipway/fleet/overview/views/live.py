@@ -54,7 +54,8 @@ class LiveView:
         lines = status(ordered, terminal, now, self._namespace, whole=self._whole).splitlines()
         room = max(5, self._console.height - _FIXED - min(len(self._log), max(_LEAST_LOG, self._console.height - _FIXED - len(lines))))
         if len(lines) > room:
-            lines = [*lines[: room - 1], terminal.paint(f"… and {len(lines) - room + 1} more lines: name a cluster to see less", "quiet")]
+            way = "a taller terminal shows them" if self._whole else "name a cluster to see only that"
+            lines = [*lines[: room - 1], terminal.paint(f"… and {len(lines) - room + 1} more lines: {way}", "quiet")]
         head = (
             terminal.paint(f"! {trouble}: it is tried again", "bad") if trouble else terminal.paint(f"{now.astimezone():%H:%M:%S}", "quiet")
         )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # On a host the two modules lie in one folder, and there is no package around them.
 if TYPE_CHECKING or __name__ != "__main__":
-    from slipway.lab.osimage.programs import registry
+    from slipway.agent.staging import registry
 else:
     import registry
 
@@ -78,6 +78,8 @@ class Host:
         self.staged_root = base / "run/elemental/staged"
         self.config = base / "etc/elemental"
         self.image = base / "etc/slipway-lab-image"
+        self.transfers = base / "etc/slipway-lab/transfer-every-layer"
+        """Where it is there, every layer comes through the network, as elemental-toolkit has it, whatever is here already."""
 
 
 def read_flags(words: list[str], host: Host) -> Request:
@@ -184,7 +186,13 @@ def _pull(reference: registry.Reference, host: Host, *, verify: bool) -> tuple[s
     manifest = source.manifest(reference)
     for layer in manifest.layers:
         name = _name(layer.content)
-        if (host.shared / name).is_dir() or (host.layers / name).is_dir():
+        if host.transfers.exists() and (host.layers / name).is_dir():
+            for _ in source.blob(reference, layer.digest):
+                # What is here is in use; it need not be written twice.
+                continue
+            print(f"{layer.digest}: pulled {layer.size} bytes once more", flush=True)
+            continue
+        if (host.layers / name).is_dir() or ((host.shared / name).is_dir() and not host.transfers.exists()):
             # It need not come twice; but an image that the registry could not give to another host is none.
             if not source.has(reference, layer):
                 raise registry.PullError(f"the registry {source.address} lacks the layer {layer.digest} of {reference}")
@@ -200,7 +208,9 @@ def _unpack(chunks: Iterator[bytes], layer: registry.Layer, target: Path) -> Non
     if not layer.media_type.endswith((".tar", "+gzip", ".tar.gzip")):
         raise registry.PullError(f"the layer {layer.digest} is {layer.media_type}, which a virtual host cannot unpack: use tar or gzip")
     with _appearing(target) as partial:
-        command = ["tar", "--extract", "--xattrs", "--numeric-owner", f"--directory={partial}"]
+        # A host in a container may not make devices, and needs none of the image's.
+        command = ["tar", "--extract", "--xattrs", "--numeric-owner", "--anchored", "--exclude=dev/*", "--exclude=./dev/*"]
+        command.append(f"--directory={partial}")
         content = hashlib.sha256()
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as tar:
             assert tar.stdin is not None

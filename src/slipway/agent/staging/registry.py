@@ -1,18 +1,23 @@
 """Pulls an OS image from a registry: the reading half of the OCI distribution protocol, with every byte checked against its digest.
 
 A private address is also asked over plain HTTP, as elemental's own client does, and any address is where certificates need not be
-verified.
+verified.  A registry that asks who is there gets what the host's docker configuration has for it, or is asked for a token for anybody.
+
+It stands on the standard library alone: hosts of the lab run it beside their ``elemental``, with no package around it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import http.client
 import ipaddress
 import json
+import os
 import platform
 import re
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +35,7 @@ _REFERENCE = re.compile(
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?"
     r"(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
+_CHALLENGE = re.compile(r'(?P<key>[a-zA-Z_]+)="(?P<value>[^"]*)"')
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -89,6 +95,7 @@ class Registry:
         if not verify:
             self._context.check_hostname = False
             self._context.verify_mode = ssl.CERT_NONE
+        self._authorization = ""
         self._base = self._reachable(["https"] + (["http"] if not verify or is_private(address) else []))
 
     def manifest(self, reference: Reference) -> Manifest:
@@ -127,7 +134,7 @@ class Registry:
                 while chunk := answer.read(_CHUNK):
                     total.update(chunk)
                     yield chunk
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise PullError(f"{digest} of {reference} could not be read: {_reason(error)}") from error
         check(digest, f"sha256:{total.hexdigest()}", f"a blob of {reference}")
 
@@ -177,6 +184,9 @@ class Registry:
                 with urllib.request.urlopen(base, timeout=_PATIENCE, context=self._context if scheme == "https" else None):
                     return base
             except urllib.error.HTTPError as error:
+                if error.code == 401:
+                    # It asks who is there, and will be told where it matters.
+                    return base
                 reasons.append(f"{base}: {error.code} {error.reason}")
             except (OSError, ValueError) as error:
                 reasons.append(f"{base}: {_reason(error)}")
@@ -184,8 +194,50 @@ class Registry:
 
     def _open(self, path: str, *, method: str = "GET", accept: str = "*/*") -> Any:
         request = urllib.request.Request(self._base + path, method=method, headers={"Accept": accept})
-        context = self._context if self._base.startswith("https:") else None
+        try:
+            return self._send(request)
+        except urllib.error.HTTPError as error:
+            if error.code != 401 or not (answer := self._introduction(error.headers.get("WWW-Authenticate", ""))):
+                raise
+            self._authorization = answer
+        return self._send(request)
+
+    def _send(self, request: urllib.request.Request) -> Any:
+        if self._authorization:
+            # A registry may send us on to a store of somebody else, who must not learn it.
+            request.add_unredirected_header("Authorization", self._authorization)
+        context = self._context if request.full_url.startswith("https:") else None
         return urllib.request.urlopen(request, timeout=_PATIENCE, context=context)
+
+    def _introduction(self, challenge: str) -> str:
+        """The answer to a registry that asks who is there; empty where there is none, or none that it has not had."""
+        own = credentials(self.address)
+        scheme, _, rest = challenge.partition(" ")
+        if scheme.lower() == "basic":
+            return own if own != self._authorization else ""
+        fields = {found["key"]: found["value"] for found in _CHALLENGE.finditer(rest)}
+        realm = fields.pop("realm", "")
+        if scheme.lower() != "bearer" or not realm.startswith(("https://", "http://")):
+            return ""
+        request = urllib.request.Request(f"{realm}?{urllib.parse.urlencode(fields)}")
+        if own:
+            request.add_unredirected_header("Authorization", own)
+        context = self._context if realm.startswith("https:") else None
+        with urllib.request.urlopen(request, timeout=_PATIENCE, context=context) as answer:
+            found = json.loads(answer.read(_LARGEST_DOCUMENT))
+        token = found.get("token") or found.get("access_token") if isinstance(found, dict) else ""
+        return f"Bearer {token}" if token else ""
+
+
+def credentials(address: str) -> str:
+    """What the host's docker configuration, where other tools of the host look as well, has for a registry."""
+    path = os.path.join(os.environ.get("DOCKER_CONFIG") or os.path.join(os.environ.get("HOME") or "/root", ".docker"), "config.json")
+    try:
+        with open(path, encoding="utf-8") as handle:
+            known = json.load(handle)["auths"]
+        return f"Basic {known[address]['auth']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def check(expected: str, found: str, what: str) -> None:

@@ -1,0 +1,187 @@
+"""Who watches from outside: a client of its own that hears of every write, and the truth of the hosts.
+
+Each kind has a watch of its own, and one may be behind another.  So writes wait for a moment and are put into the order of their resource
+versions, in which the API server made them; after each the invariants are looked at that it could have broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING
+
+from slipway.api.cluster.kinds import (
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
+    CLUSTER,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_INVENTORY,
+    MACHINE_INVENTORY_POOL,
+    MACHINE_REGISTRATION,
+    MACHINE_SET,
+    SECRET,
+)
+from slipway.runtime.cache.cache import Cache
+from slipway.simulation.soak import rest
+from slipway.simulation.soak.invariants import INVARIANTS, TRUTHS, Step
+from slipway.simulation.soak.options import NAMESPACE
+from slipway.simulation.soak.snapshot import Snapshot, cluster_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from slipway.api.cluster.kinds import Kind
+    from slipway.api.machinery.objects import Manifest
+    from slipway.kube.aio import AsyncClient
+    from slipway.runtime.objects import Object
+    from slipway.simulation.soak.record import Record
+    from slipway.simulation.soak.snapshot import Truth
+
+WATCHED = (
+    MACHINE_REGISTRATION,
+    MACHINE_INVENTORY,
+    MACHINE_INVENTORY_POOL,
+    BAREMETAL_CLUSTER,
+    BAREMETAL_MACHINE,
+    BAREMETAL_MACHINE_TEMPLATE,
+    CLUSTER,
+    KUBEADM_CONFIG,
+    KUBEADM_CONFIG_TEMPLATE,
+    KUBEADM_CONTROL_PLANE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+    MACHINE,
+    SECRET,
+)
+# How long a write waits for those that another watch tells later: so many seconds, and so many times what this machine is late at present.
+_ORDER, _LATE = 1.0, 5.0
+# How often is looked whether one has waited, and what of the lateness is left after each look.
+_LOOK, _FORGET = 0.1, 0.98
+# After an outage of the API server, watches find back at different moments.
+_DISTURBED = 5.0
+_SAYS = 5.0
+
+
+class Watcher:
+    """``now`` is what was heard of last; ``truth`` says how the hosts really are; ``deadline`` is the longest that anything may take."""
+
+    def __init__(self, client: AsyncClient, truth: Callable[[], Truth], record: Record, deadline: timedelta) -> None:
+        self._cache = Cache(client, namespace=NAMESPACE)
+        self._truth, self._record, self._deadline = truth, record, deadline
+        self.now, self._judged = Snapshot(), Snapshot()
+        self.deleted_by_hand: set[str] = set()
+        self.edited_by_hand: set[str] = set()
+        self.writes = 0
+        self.out_of_order = 0
+        """Writes that came after one that was made later: they were taken in, and not judged."""
+        self.unjudged = 0
+        """Writes while watches found back after an outage."""
+        self._waiting: list[tuple[int, int, float, Kind, str, Manifest | None]] = []
+        self._number = count()
+        self._latest, self._late = 0, 0.0
+        self._disturbed = 0.0
+        self._last: dict[str, float] = {}
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        for kind in WATCHED:
+            self._cache.informer(kind).add_handler(lambda old, new, kind=kind: self._seen(kind, old, new))  # type: ignore[misc]
+        self._task = asyncio.create_task(self._run(), name="watcher")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._cache.close()
+
+    def check(self) -> None:
+        """Raise what the watch has ended with, if it has."""
+        if self._task is not None and self._task.done():
+            self._task.result()
+
+    def quiet(self, cluster: str = "") -> float:
+        """Seconds since anything of a cluster was written, or anything at all."""
+        last = self._last.get(cluster, 0.0) if cluster else max(self._last.values(), default=0.0)
+        return time.monotonic() - last
+
+    def touch(self, cluster: str) -> None:
+        self._last[cluster] = time.monotonic()
+
+    def disturb(self) -> None:
+        """The API server is stopped or started: for a while watches tell nothing, and then not all at once."""
+        self._disturbed = time.monotonic() + _DISTURBED
+
+    async def changed(self, seconds: float) -> None:
+        """Until something is written, or for so long."""
+        self._changed.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+
+    def _seen(self, kind: Kind, old: Object | None, new: Object | None) -> None:
+        known = new if new is not None else old
+        assert known is not None
+        if new is not None and old is not None and old.metadata.resource_version == new.metadata.resource_version:
+            # Only told again.
+            return
+        manifest = new.content() if new is not None else None
+        self.now.put(kind, known.name, manifest)
+        self._last[cluster_of(known.content())] = time.monotonic()
+        version = int(known.metadata.resource_version or 0)
+        heapq.heappush(self._waiting, (version, next(self._number), time.monotonic(), kind, known.name, manifest))
+        self._changed.set()
+
+    async def _run(self) -> None:
+        says = 0.0
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(_LOOK)
+            self._late = max(self._late * _FORGET, time.monotonic() - began - _LOOK)
+            if any(informer.error for informer in self._cache.informers):
+                self.disturb()
+            self._judge_due()
+            self._judge_truth()
+            if time.monotonic() > says:
+                says = time.monotonic() + _SAYS
+                self._record.checks["says-what-to-do"] += 1
+                for broken in rest.says_what_to_do(self.now, rest.utc_now(), self._deadline):
+                    self._record.violation("says-what-to-do", broken)
+
+    def _judge_due(self) -> None:
+        due = time.monotonic() - _ORDER - _LATE * self._late
+        while self._waiting and self._waiting[0][2] < due:
+            version, _, _, kind, name, manifest = heapq.heappop(self._waiting)
+            self.writes += 1
+            before = self._judged.put(kind, name, manifest)
+            if version < self._latest:
+                self.out_of_order += 1
+                continue
+            self._latest = version
+            if time.monotonic() < self._disturbed:
+                self.unjudged += 1
+            elif before is not None or manifest is not None:
+                self._judge(Step(self._judged, kind, before, manifest, self.deleted_by_hand, self.edited_by_hand))
+
+    def _judge(self, step: Step) -> None:
+        for invariant in INVARIANTS:
+            if step.kind in invariant.kinds:
+                self._record.checks[invariant.name] += 1
+                for broken in invariant.check(step):
+                    self._record.violation(invariant.name, broken)
+
+    def _judge_truth(self) -> None:
+        truth = self._truth()
+        for name, _, check in TRUTHS:
+            self._record.checks[name] += 1
+            for broken in check(truth):
+                self._record.violation(name, broken)
