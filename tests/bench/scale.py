@@ -320,14 +320,14 @@ class Course:
             _say(f"{fleet.who}: {options.hosts} hosts register")
             await asyncio.to_thread(fleet.start_hosts, url, authority, self._clusters)
             meter = fleet.meter()
-            began = meter.taken(time.monotonic())
+            began = meter.taken(time.monotonic(), begin=True)
             await self._waves(self._clusters, self._make, FIRST, "made")
             await self._quiet(meter)
             making = meter.taken(time.monotonic()).since(began)
             if options.part == "rest":
                 return await self._figures(meter, None, 0, making, start_memory), await self._rest(meter)
             rolled = self._clusters[: options.rolled or len(self._clusters)]
-            before, each, asked_before = meter.taken(time.monotonic()), meter.each(), self._asked()
+            before, each, asked_before = meter.taken(time.monotonic(), begin=True), meter.each(), self._asked()
             await self._waves(rolled, self._roll, SECOND, "rolled")
             await self._quiet(meter)
             taken = meter.taken(time.monotonic()).since(before)
@@ -417,7 +417,7 @@ class Course:
     async def _rest(self, meter: Meter) -> Rest:
         # What was just made is looked at for some time yet.
         await asyncio.sleep(60)
-        before = meter.taken(time.monotonic())
+        before = meter.taken(time.monotonic(), begin=True)
         ends = time.monotonic() + self._options.minutes * 60
         while (left := ends - time.monotonic()) > 0:
             self._fleet.check()
@@ -430,10 +430,9 @@ class Course:
         """Until the managers have nothing to do, or a minute has gone."""
         ends = time.monotonic() + 60
         while time.monotonic() < ends:
-            before = meter.taken(time.monotonic())
+            before, began = meter.cpu()[MANAGER], time.monotonic()
             await asyncio.sleep(2)
-            taken = meter.taken(time.monotonic()).since(before)
-            if taken.cpu[MANAGER] < _QUIET * taken.at:
+            if meter.cpu()[MANAGER] - before < _QUIET * (time.monotonic() - began):
                 return
 
     def _check(self, so_far: str) -> None:
