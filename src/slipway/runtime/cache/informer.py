@@ -303,7 +303,8 @@ class Informer:
     def _decoded(self, raw: msgspec.Raw) -> Object:
         """An object with memory of its own: what the client gives shares that of the whole answer."""
         try:
-            return Object(self.scope.kind, without_managed_fields(raw))
+            # Most of what another process has is not kept, and need not be made small first.
+            return Object(self.scope.kind, without_managed_fields(raw) if self._keep is None else bytes(raw))
         except msgspec.MsgspecError as error:
             raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
 
@@ -313,7 +314,7 @@ class Informer:
             if kept is None:
                 self._remove(new)
                 return
-            new = kept
+            new = kept if kept is not new else Object(self.scope.kind, without_managed_fields(new.raw))
         if self._most and len(self.store) >= self._most and self.store.get(new.name, new.namespace) is None:
             raise UnreachableError(f"there are more than {self._most} {self.scope}, which are not all kept")
         old = self.store.put(new)

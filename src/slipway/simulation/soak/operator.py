@@ -31,6 +31,7 @@ from slipway.fleet.contract.conditions import moment
 from slipway.fleet.overview.stages import condition, host_of, machine_of
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import AlreadyExistsError, ApiError, NotFoundError, UnreachableError
+from slipway.simulation import manifests
 from slipway.simulation.soak import objects, operations
 from slipway.simulation.soak.invariants import Broken
 from slipway.simulation.soak.options import NAMESPACE, PLANES, WORKERS
@@ -120,7 +121,7 @@ class ClusterOperator:
     """One cluster, from its making on; what it does follows from the seed and its name alone."""
 
     def __init__(self, ground: Ground, record: Record, cluster: str, place: objects.Place, seed: int) -> None:
-        self._ground, self._record, self.names = ground, record, objects.Names(cluster)
+        self._ground, self._record, self.names = ground, record, manifests.Names(cluster, NAMESPACE)
         self.place = place
         self._hand = Hand(ground, record)
         self._chance = random.Random(f"{seed}/{cluster}")
@@ -171,12 +172,10 @@ class ClusterOperator:
 
     async def _upgrade(self, after: operations.Shape) -> None:
         self.shape = after
-        await self._hand.patch(KUBEADM_CONTROL_PLANE, self.names.plane, objects.control_plane_edit(after.version), self.cluster)
+        await self._hand.patch(KUBEADM_CONTROL_PLANE, self.names.plane, manifests.control_plane_edit(after.version), self.cluster)
         await self._stands()
         self._workers_version = after.version
-        await self._hand.patch(
-            MACHINE_DEPLOYMENT, self.names.workers, {"spec": {"template": {"spec": {"version": after.version}}}}, self.cluster
-        )
+        await self._hand.patch(MACHINE_DEPLOYMENT, self.names.workers, manifests.workers_patch(after.version), self.cluster)
 
     async def _scale(self, after: operations.Shape) -> None:
         self.shape = after
@@ -186,11 +185,11 @@ class ClusterOperator:
         before, self.shape = self.shape, after
         for kind, manifest in objects.templates(self.names, after.generation):
             await self._hand.create(kind, manifest, self.cluster)
-        machine = objects.template_references(self.names, after.generation)
+        machine = manifests.template_references(objects.template(self.names, after.generation))
         await self._hand.patch(MACHINE_DEPLOYMENT, self.names.workers, {"spec": {"template": {"spec": machine}}}, self.cluster)
         await self._stands()
         for kind in (BAREMETAL_MACHINE_TEMPLATE, KUBEADM_CONFIG_TEMPLATE):
-            await self._hand.delete(kind, self.names.template(before.generation), self.cluster)
+            await self._hand.delete(kind, objects.template(self.names, before.generation), self.cluster)
 
     async def _roll(self, after: operations.Shape) -> None:
         old = {name_of(each) for each in self._machines() if is_control_plane(each)}
@@ -206,8 +205,8 @@ class ClusterOperator:
             (MACHINE_INVENTORY_POOL, self.names.plane_pool),
             (MACHINE_INVENTORY_POOL, self.names.worker_pool),
             (BAREMETAL_MACHINE_TEMPLATE, self.names.plane),
-            (BAREMETAL_MACHINE_TEMPLATE, self.names.template(generation)),
-            (KUBEADM_CONFIG_TEMPLATE, self.names.template(generation)),
+            (BAREMETAL_MACHINE_TEMPLATE, objects.template(self.names, generation)),
+            (KUBEADM_CONFIG_TEMPLATE, objects.template(self.names, generation)),
         ):
             await self._hand.delete(kind, name, self.cluster)
             await self._gone(kind, name)
@@ -224,7 +223,7 @@ class ClusterOperator:
 
     async def write_pools(self) -> None:
         for pool, hosts in ((self.names.plane_pool, self.place.planes), (self.names.worker_pool, self.place.workers)):
-            await self._hand.patch(MACHINE_INVENTORY_POOL, pool, {"spec": {"machineInventories": objects.members(hosts)}}, self.cluster)
+            await self._hand.patch(MACHINE_INVENTORY_POOL, pool, {"spec": {"machineInventories": manifests.members(hosts)}}, self.cluster)
 
     # Waiting.
 

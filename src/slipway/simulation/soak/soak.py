@@ -24,6 +24,7 @@ from slipway.api.cluster.kinds import (
     MACHINE_SET,
 )
 from slipway.fleet.overview.stages import host_of
+from slipway.simulation.managers import usage
 from slipway.simulation.soak import objects, rest
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED, draws
 from slipway.simulation.soak.ground import Ground
@@ -47,8 +48,9 @@ _SAMPLE, _PROGRESS = 2.0, 5.0
 _SETTLED, _STALLED, _RESTLESS = 2.0, 120.0, 900.0
 _MAKING = 6
 """So many clusters are made at once."""
-# The manager is killed after so many writes at most, for each cluster more, or after so many seconds where there are none.
-_WRITES, _WRITES_MORE, _KILL_SECONDS = 30, 10, (2.0, 15.0)
+# The manager is killed after so many writes at most, for each cluster more; or, where there are none, after so much of its processor time,
+# so that one on a slow machine has come as far.  Most of the time it has started before: that takes so much.
+_WRITES, _WRITES_MORE, _KILL_CPU, _STARTED, _MOSTLY = 30, 10, (1.5, 5.0), 1.0, 0.8
 
 
 class Switch:
@@ -85,7 +87,7 @@ class Soak:
         self._draws = draws(options.seed, options.clusters, options.only)
         self._killing = random.Random(f"{options.seed}/kills")
         self._being_killed = False
-        self._mortal_until = 0.0
+        self._made = 0.0
 
     async def run(self) -> None:
         options = self.options
@@ -99,8 +101,8 @@ class Soak:
                 await self._make(await self.ground.register(options.hosts))
                 beside.append(asyncio.create_task(Repairer(self.ground, self.record, self.operators, self.dead).run(), name="repairer"))
                 await self._rest()
-                self._mortal_until = options.mortal_until(self.record.now)
-                while self.record.now < options.seconds and not all(each.stalled for each in self.operators):
+                self._made = self.record.now
+                while self._rolled < options.seconds and not all(each.stalled for each in self.operators):
                     await self._round(beside)
                 self._judge_all()
             finally:
@@ -109,6 +111,11 @@ class Soak:
                 await asyncio.gather(*beside, return_exceptions=True)
                 self.cpu = self.ground.manager.use().cpu
         self.record.note(Event(event=ENDED, text="violated" if self.record.violations else "everything held"))
+
+    @property
+    def _rolled(self) -> float:
+        """Seconds since the clusters were made."""
+        return self.record.now - self._made
 
     # The parts of a run.
 
@@ -133,7 +140,7 @@ class Soak:
     async def _round(self, beside: list[asyncio.Task[None]]) -> None:
         self.rounds += 1
         self._over.clear()
-        length = min(self.options.round, max(self.options.seconds - self.record.now, 1.0))
+        length = min(self.options.round, max(self.options.seconds - self._rolled, 1.0))
         mortal = self._is_mortal()
         self._calm.clear()
         async with asyncio.TaskGroup() as group:
@@ -160,7 +167,7 @@ class Soak:
     def _is_mortal(self) -> bool:
         if self.options.only and MANAGER_KILLED not in self.options.only:
             return False
-        return self.kills < self.options.kills if self.options.kills else self.record.now < self._mortal_until
+        return self.kills < self.options.kills if self.options.kills else self._rolled < self.options.mortal
 
     async def _let_fail(self, group: asyncio.TaskGroup) -> None:
         while not self._calm.is_set():
@@ -183,10 +190,13 @@ class Soak:
         manager, fuse, chance = self.ground.manager, self.ground.fuse, self._killing
         most = _WRITES + _WRITES_MORE * self.options.clusters
         while not self._calm.is_set() and (not self.options.kills or self.kills < self.options.kills):
-            after, seconds = chance.randint(1, most), chance.uniform(*_KILL_SECONDS)
+            after, cpu, late = chance.randint(1, most), chance.uniform(*_KILL_CPU), chance.random() < _MOSTLY
+            if late and not await self.until_calm(lambda: usage(manager.pid).cpu > _STARTED):
+                return
             fuse.set(manager, after)
             self._being_killed = True
-            await fuse.burn(seconds)
+            await self.until_calm(lambda: fuse.blown.is_set() or usage(manager.pid).cpu > cpu)  # noqa: B023 - called at once
+            fuse.blow()
             self.kills += 1
             self.record.fault(MANAGER_KILLED, (), f"the manager is killed, for the {self.kills}. time")
             await manager.gone()
