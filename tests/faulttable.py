@@ -16,6 +16,8 @@ _SIM, _HOST, _LONG_HOST, _LONG = (
 _TROUBLES, _LAB, _SMALL = "simulation/test_troubles.py", "e2e/test_lab_faults.py", "e2e/test_baremetal.py"
 LABS = frozenset((_LAB, _SMALL, "e2e/test_baremetal_upgrades.py", "e2e/test_vip.py", "e2e/test_image_switch.py"))
 """The files whose tests are on real hosts."""
+SIMULATED = frozenset((_SIM, _HOST, _LONG, _LONG_HOST, _TROUBLES, "e2e/test_demo.py", "e2e/test_soak.py"))
+SERVERS = frozenset(("e2e/test_machines.py", "e2e/test_bootstrap_outages.py"))
 _METAL = "fleet/baremetal"
 _KILLS = f"{_SIM}::test_a_control_plane_goes_from_minor_to_minor_through_faults_and_its_workers_follow_in_one_step"
 _EVERY_INSTRUCTION = f"{_LONG}::test_whatever_goes_in_any_instruction_of_both_plans_on_any_host_the_rollout_ends_right"
@@ -39,19 +41,14 @@ class Fault(NamedTuple):
     def places(self) -> str:
         """Where it is provoked, in a word or two."""
         files = {test.partition("::")[0] for test in self.tests}
-        found = [*(["lab"] if files & LABS else []), *(["simulation"] if any(_is_simulated(file) for file in files) else [])]
-        rest = {file for file in files if file not in LABS and not _is_simulated(file)}
-        return ", ".join([*found, *(["API server"] if rest else [])])
-
-
-def _is_simulated(file: str) -> bool:
-    return file.startswith("simulation/") or file in (_LONG, _LONG_HOST, "e2e/test_demo.py")
+        known = {"lab": LABS, "simulation": SIMULATED, "a real API server": SERVERS}
+        return ", ".join(place for place, those in known.items() if files & those) or "controllers"
 
 
 FAULTS = (
     Fault(
         "The manager is killed",
-        "SIGKILL after any write, again and again",
+        'SIGKILL after any write, again and again (`make soak ARGS="--kills 1000"`: a thousand times)',
         "Nothing; another leader in the Lease.",
         (),
         "The next one goes on from what stands in the objects: nothing is done twice.",
@@ -59,6 +56,7 @@ FAULTS = (
         (
             _KILLS,
             f"{_LONG}::test_a_rollout_whose_manager_is_killed_a_hundred_times_ends_as_if_nothing_had_been",
+            "e2e/test_soak.py::test_a_manager_that_is_killed_a_hundred_times_loses_nothing",
             "e2e/test_baremetal_upgrades.py::test_workers_follow_over_two_minor_versions_at_once_however_often_the_manager_is_killed",
             f"{_METAL}/machine/test_killed.py::test_a_provisioning_that_is_killed_after_any_write_ends_in_one_claim_and_one_plan",
             f"{_METAL}/machine/test_killed.py::test_a_removal_that_is_killed_after_any_write_ends_in_one_clean_host",
@@ -95,6 +93,7 @@ FAULTS = (
         "Hosts go on with their plans, and keep the outcome until it can be told. Manager and agents find it again.",
         "Bring it back.",
         (
+            f"{_LONG}::test_an_api_server_that_is_gone_for_minutes_holds_a_rollout_up_for_no_longer_than_that",
             "e2e/test_demo.py::test_with_a_fault_it_tells_what_is_wrong_and_what_to_do_and_ends_right",
             "e2e/test_machines.py::test_an_api_server_that_restarts_during_a_rollout_does_not_stop_it",
             "e2e/test_bootstrap_outages.py::test_leaders_die_and_the_api_server_goes_away",
@@ -196,6 +195,19 @@ FAULTS = (
         (f"{_LONG_HOST}::test_hosts_whose_clock_is_a_day_off_are_replaced_as_others_are",),
     ),
     Fault(
+        "The manager's clock is wrong by a day",
+        "one that takes over in the middle of a plan is a day ahead, or behind",
+        "Deadlines are told a day too early, or too late.",
+        (),
+        "What a host does is judged by its plan, not by the time: nothing is written again, and nothing is given up. Tokens are checked by "
+        "the manager's clock and by the cluster's.",
+        "Set the clock.",
+        (
+            f"{_METAL}/machine/test_killed.py::test_a_manager_whose_clock_is_a_day_off_goes_on_where_the_last_one_was",
+            f"{_METAL}/machine/test_killed.py::test_a_host_that_has_not_begun_with_a_plan_of_tomorrow_is_cleaned_today",
+        ),
+    ),
+    Fault(
         "A host's disk is full",
         "nothing can be written any more, the agent's journal included",
         "HostCleaned: `CleanFailed`, or PlanApplied: `PlanFailed`, with *No space left on device*.",
@@ -226,7 +238,7 @@ FAULTS = (
         (
             f"{_LONG}::test_a_layer_that_ends_in_its_middle_is_pulled_again_by_itself",
             f"{_LONG_HOST}::test_a_registry_that_ends_in_the_middle_of_a_layer_stages_nothing_and_is_told_with_what_the_host_printed",
-            f"{_LAB}::test_a_layer_that_ends_in_its_middle_stages_nothing_and_is_pulled_again",
+            "agent/staging/test_fetch.py::test_a_layer_that_ends_in_the_middle_is_refused",
         ),
     ),
     Fault(
@@ -252,6 +264,7 @@ FAULTS = (
         (
             f"{_LONG_HOST}::test_an_image_whose_digest_the_registry_does_not_have_is_told_and_a_right_one_lets_it_go_on",
             f"{_LAB}::test_an_image_whose_digest_the_registry_does_not_have_is_told_and_the_right_one_lets_it_go_on",
+            "lab/osimage/test_elemental.py::test_a_digest_that_the_registry_answers_with_other_bytes_is_refused",
         ),
     ),
     Fault(
@@ -271,7 +284,7 @@ FAULTS = (
         "The host ends ours and runs the other one; then ours is written again, unless the host is the Node by then.",
         "Nothing. To work on a host by hand, pause the Cluster.",
         (
-            f"{_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
+            f"{_LONG_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
             f"{_METAL}/machine/test_plan_secret.py::"
             "test_a_plan_that_somebody_changed_is_told_and_written_again_when_the_host_has_ended_that_one",
         ),
@@ -284,7 +297,7 @@ FAULTS = (
         "It is made anew, and gets the plan again, unless the host is the Node by then.",
         "Nothing.",
         (
-            f"{_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
+            f"{_LONG_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
             f"{_LAB}::test_a_plan_secret_that_is_deleted_while_its_host_works_on_it_costs_time_and_nothing_else",
             f"{_METAL}/machine/test_plan_secret.py::test_a_host_that_became_the_node_by_a_plan_that_its_secret_lost_is_not_made_one_again",
         ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
-import os
 import re
 import statistics
 import sys
@@ -25,6 +24,7 @@ from urllib.request import urlopen
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench.scalemeasure import cpu_seconds, memory
 from e2e.planes import connection_of
 from e2e.upstream import Plane, Running, plane
 from fleet import infrastructure
@@ -39,7 +39,6 @@ Manifest = dict[str, Any]
 NAMESPACE = "default"
 NAME = "bench"
 FIRST, SECOND = "v1.34.10", "v1.35.4"
-_TICKS = os.sysconf("SC_CLK_TCK")
 _MEMORY = Path("/dev/shm")
 _REQUESTS = re.compile(r"^rest_client_requests_total\{.*\} (\S+)$", re.MULTILINE)
 # The name of a figure, the ratio to upstream's that it may have at most.
@@ -81,19 +80,11 @@ class Side:
 
     def cpu(self) -> float:
         """Processor seconds until now."""
-        total = 0.0
-        for running in self.running:
-            fields = Path(f"/proc/{running.process.pid}/stat").read_text().rpartition(")")[2].split()
-            total += (int(fields[11]) + int(fields[12])) / _TICKS
-        return total
+        return sum(cpu_seconds(running.process.pid) for running in self.running)
 
     def memory(self) -> float:
         """The most that was resident, in MB."""
-        found = 0.0
-        for running in self.running:
-            status = Path(f"/proc/{running.process.pid}/status").read_text()
-            found += int(next(line for line in status.splitlines() if line.startswith("VmHWM:")).split()[1]) / 1024
-        return found
+        return sum(memory(running.process.pid, "VmHWM") for running in self.running)
 
     def requests(self) -> float:
         return sum(float(count) for url in self._metrics for count in _REQUESTS.findall(urlopen(url, timeout=30).read().decode()))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench.scalemeasure import cpu_seconds
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fleet.inventory.management import SPACE, Elsewhere, Host, Management
 from support.ports import free_port
@@ -35,7 +35,6 @@ from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import from_kubeconfig
 from slipway.runtime.webhook.store import from_secret
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _AT_ONCE = 16
 BAR = 1.25
 """How much dearer a registration may be among many hosts than among few: less than that is chance."""
@@ -117,18 +116,18 @@ async def _register(hosts: list[Host], number: int, manager: int, server: int) -
         async with places:
             await host.register({Frame.SMBIOS: {"System Information": {"UUID": f"4c4c4544-0042-3510-8051-{serial:012x}"}}})
 
-    began, before = time.monotonic(), (_cpu(manager), _cpu(server))
+    began, before = time.monotonic(), (cpu_seconds(manager), cpu_seconds(server))
     await asyncio.gather(*(one(host, number + position) for position, host in enumerate(hosts)))
     seconds = time.monotonic() - began
     # What the controllers do for these hosts is theirs, too.
     await _quiet(manager)
-    return Figures(len(hosts), seconds, _cpu(manager) - before[0], _cpu(server) - before[1])
+    return Figures(len(hosts), seconds, cpu_seconds(manager) - before[0], cpu_seconds(server) - before[1])
 
 
 async def _quiet(process: int) -> None:
     """Until the process has done nothing for a second."""
     used = -1.0
-    while (now := _cpu(process)) - used > 0.02:
+    while (now := cpu_seconds(process)) - used > 0.02:
         used = now
         await asyncio.sleep(1)
 
@@ -143,11 +142,6 @@ async def _authorities(client: AsyncClient) -> bytes:
     found = await client.find(SECRET, inventory.SECRET, "home")
     known = from_secret(found) if found is not None else None
     return known.authorities if known is not None else b""
-
-
-def _cpu(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @contextmanager

@@ -38,22 +38,26 @@ class Meter:
     def __init__(self, groups: Mapping[str, Sequence[int]], metrics: Sequence[str]) -> None:
         self._groups, self._metrics = groups, metrics
 
-    def taken(self, now: float) -> Taken:
-        cpu = {group: sum(map(cpu_seconds, pids)) for group, pids in self._groups.items()}
+    def cpu(self) -> dict[str, float]:
+        return {group: sum(map(cpu_seconds, pids)) for group, pids in self._groups.items()}
+
+    def taken(self, now: float, *, begin: bool = False) -> Taken:
+        """``begin``: of the begin of what is measured, which the making of the pages of metrics is no part of."""
+        cpu = self.cpu()
         requests, reconciles = 0.0, dict[str, float]()
         for page in map(_page, self._metrics):
             requests += sum(map(float, _REQUESTS.findall(page)))
             for controller, count in _RECONCILES.findall(page):
                 reconciles[controller] = reconciles.get(controller, 0.0) + float(count)
-        return Taken(now, cpu, requests, reconciles)
+        return Taken(now, self.cpu() if begin else cpu, requests, reconciles)
 
     def memory(self, field: str = "VmRSS", group: str = MANAGER) -> float:
         """In MB; ``VmHWM`` is the most that it was."""
-        return sum(_memory(pid, field) for pid in self._groups[group])
+        return sum(memory(pid, field) for pid in self._groups[group])
 
     def each(self, group: str = MANAGER) -> list[tuple[float, float]]:
         """Of every process of a group: seconds of processor, and MB at most."""
-        return [(cpu_seconds(pid), _memory(pid, "VmHWM")) for pid in self._groups[group]]
+        return [(cpu_seconds(pid), memory(pid, "VmHWM")) for pid in self._groups[group]]
 
 
 def _less(counts: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
@@ -75,7 +79,8 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _memory(pid: int, field: str) -> float:
+def memory(pid: int, field: str) -> float:
+    """Of a process, in MB: a line of its status."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith(f"{field}:")).split()[1]) / 1024
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from base64 import b64decode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,23 @@ class Page:
 
     async def type(self, text: str) -> None:
         await self.call("Input.insertText", text=text)
+
+    async def worked(self, expressions: Sequence[str]) -> list[float]:
+        """Evaluate one after the other; for how many seconds of a processor the page's own thread has worked for each.
+
+        What else runs on this machine makes it wait, and is not counted.
+        """
+        await self.call("Performance.enable", timeDomain="threadTicks")
+        spent = [await self._spent()]
+        for each in expressions:
+            await self.evaluate(each)
+            spent.append(await self._spent())
+        await self.call("Performance.disable")
+        return [after - before for before, after in itertools.pairwise(spent)]
+
+    async def _spent(self) -> float:
+        metrics = {each["name"]: each["value"] for each in (await self.call("Performance.getMetrics"))["metrics"]}
+        return float(metrics["TaskDuration"])
 
     async def photograph(self, path: Path, *, whole: bool = False) -> None:
         answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

@@ -154,28 +154,20 @@ async def test_filters_are_in_the_address_and_the_address_filters(page: Page, si
 async def test_of_ten_thousand_rows_those_on_the_screen_are_drawn_and_scrolling_does_not_freeze(page: Page, site: Site) -> None:
     await visit(page, site, "/?view=hosts")
     await page.until("document.querySelector('.title [role=status]').innerText === '10,000 hosts'", 60)
-    # What else runs on this machine makes a task longer, never shorter: the best of a few tries is the page's own.
-    worst = [await page.evaluate(_SCROLL) for _ in range(3)]
-    assert min(worst) < 100, worst
+    worked = await page.worked([f"({_SCROLL})({step} / {_FRAMES})" for step in range(_FRAMES + 1)])
+    # A frame in which the page works for longer than this is one that people see.
+    assert max(worked) < 0.1, worked
     assert await page.evaluate("document.querySelectorAll('.rows .row').length") < 100
     assert await page.evaluate("document.querySelector('.table').getAttribute('aria-rowcount')") == "10001"
     await page.until("document.querySelector('.rows').innerText.includes('host-9999')")
 
 
-# Scroll through all of it in sixty frames; the longest task meanwhile, in milliseconds.
-_SCROLL = """(async () => {
-  let longest = 0;
-  const observer = new PerformanceObserver((list) => { for (const each of list.getEntries()) longest = Math.max(longest, each.duration); });
-  observer.observe({ type: 'longtask' });
-  const height = document.documentElement.scrollHeight - innerHeight;
-  for (let step = 0; step <= 60; step += 1) {
-    scrollTo(0, (height * step) / 60);
-    await new Promise((resolve) => requestAnimationFrame(resolve));
-  }
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  observer.disconnect();
-  return longest;
-})()"""
+_FRAMES = 60
+# Scroll to a part of the whole height, and let the browser draw that.
+_SCROLL = """(part) => {
+  scrollTo(0, (document.documentElement.scrollHeight - innerHeight) * part);
+  return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true))));
+}"""
 
 
 async def test_ten_thousand_hosts_begin_to_come_at_once_and_are_small(site: Site) -> None:

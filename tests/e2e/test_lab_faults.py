@@ -1,7 +1,7 @@
 """What befalls real hosts in the middle of a rollout: provoked in the lab, told, and come out of, as docs/faults.md says.
 
 Agents that are killed and power that is cut in the instructions of a worker's plans are in test_baremetal.py, the virtual address in
-test_vip.py; what cannot be done to a host of the lab, such as a clock of its own, is done to simulated ones.
+test_vip.py.  What cannot be done to a host of the lab is done to simulated ones: it has no clock of its own, and has every layer already.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from e2e.baremetal import NAME, Baremetal, Shape, baremetal
 from e2e.baremetalmanifests import REPOSITORY, Manifest, named, tag
-from e2e.breaking import BreakingRegistry
 from e2e.nodes import real_hosts
 from e2e.planfaults import REPROVISION, Fault, PlanFaults
 
@@ -68,18 +67,16 @@ def inventory_of(fleet: Baremetal, host: str) -> str:
     return next(name for name, known in fleet.hosts.items() if known == host)
 
 
-def set_registry(fleet: Baremetal, address: str) -> None:
-    fleet.kubectl("annotate", "--overwrite", "clusters.cluster.x-k8s.io", NAME, f"cpaas.io/registry-address={address}")
-
-
 def test_a_host_whose_link_flaps_while_it_works_on_its_plans_becomes_a_node_once(fleet: Baremetal) -> None:
-    stop, (name, host) = threading.Event(), replace_worker(fleet)
+    # Both of the pool: one is cleaned, and one becomes the node.
+    stop, (name, _), hosts = threading.Event(), replace_worker(fleet), [fleet.hosts[each] for each in fleet.pools["worker-pool"]]
 
     def flap() -> None:
         while not stop.wait(4):
-            fleet.lab.run("host", "cut", host)
-            stop.wait(3)
-            fleet.lab.run("host", "restore", host)
+            for verb in ("cut", "restore"):
+                for host in hosts:
+                    fleet.lab.run("host", verb, host)
+                stop.wait(3)
 
     flapping = threading.Thread(target=flap)
     flapping.start()
@@ -92,19 +89,6 @@ def test_a_host_whose_link_flaps_while_it_works_on_its_plans_becomes_a_node_once
     fleet.wait_for_cluster(NEW, NEW)
     ((_, taken),) = fleet.workers().items()
     assert fleet.lab.on(taken, "grep -c 'This node has joined the cluster' /var/log/cloud-init-output.log").strip() == "1"
-
-
-def test_a_layer_that_ends_in_its_middle_stages_nothing_and_is_pulled_again(fleet: Baremetal) -> None:
-    with BreakingRegistry(fleet.registry, breaks=1) as registry:
-        set_registry(fleet, registry.address)
-        name, _ = replace_worker(fleet)
-        told = telling(fleet, "PlanApplied", "PlanRunning", message="ended with 18")
-        assert registry.broken == 1
-        host = fleet.hosts[told["status"]["machineInventoryRef"]["name"]]
-        fleet.wait_until_gone([name])
-        fleet.wait_for_cluster(NEW, NEW)
-        assert list(fleet.workers().values()) == [host], "no other host was needed"
-    set_registry(fleet, fleet.registry)
 
 
 def test_an_image_whose_digest_the_registry_does_not_have_is_told_and_the_right_one_lets_it_go_on(fleet: Baremetal) -> None:
@@ -122,13 +106,14 @@ def test_an_image_whose_digest_the_registry_does_not_have_is_told_and_the_right_
 def test_a_host_whose_disk_is_full_says_so_and_goes_on_once_there_is_room(fleet: Baremetal) -> None:
     """The disk of the agent alone: that of the machine that the lab runs on is left alone."""
     ((_, host),) = fleet.workers().items()
-    folder = "/var/lib/elemental/agent"
-    kept = f"cp -a {folder} /run/agent-kept && mount -t tmpfs -o size=64k tmpfs {folder} && cp -a /run/agent-kept/. {folder}"
-    fleet.lab.on(host, f"{kept}; dd if=/dev/zero of={folder}/filled bs=4k 2>/dev/null; systemctl restart slipway-agent", check=False)
+    folder, kept = "/var/lib/elemental/agent", "/run/agent-kept"
+    small = f"cp -a {folder} {kept} && mount -t tmpfs -o size=64k tmpfs {folder} && cp -a {kept}/. {folder}"
+    fleet.lab.on(host, f"systemctl stop slipway-agent && {small} && systemctl start slipway-agent")
+    fleet.lab.on(host, f"dd if=/dev/zero of={folder}/filled bs=4k", check=False)
     name, _ = replace_worker(fleet)
     failed = telling(fleet, "HostCleaned", "CleanFailed", message="No space left on device")
-    fleet.lab.on(host, f"rm {folder}/filled && cp -a {folder}/. /run/agent-kept && umount {folder} && cp -a /run/agent-kept/. {folder}")
-    fleet.lab.on(host, "systemctl restart slipway-agent")
+    large = f"rm {folder}/filled && cp -a {folder}/. {kept} && umount {folder} && cp -a {kept}/. {folder}"
+    fleet.lab.on(host, f"systemctl stop slipway-agent && {large} && systemctl start slipway-agent")
     annotate(fleet, failed, "slipway.io/retry-clean=")
     fleet.wait_until_gone([name])
     fleet.wait_for_cluster(NEW, NEW)
@@ -200,8 +185,14 @@ def test_a_control_plane_of_three_keeps_its_quorum_whatever_its_hosts_lose_in_th
         three.wait_for_cluster(OLD, OLD)
         three.add_to_catalog(NEW)
         three.upgrade_control_plane(NEW)
-        struck = telling(three, "PlanApplied", "PlanPending")
-        faults = PlanFaults(three.lab.name, three.hosts[struck["status"]["machineInventoryRef"]["name"]])
+
+        def leaving() -> str | None:
+            found = [each for each in three.items(MACHINES) if each["metadata"].get("deletionTimestamp")]
+            return three.hosts[found[0]["status"]["machineInventoryRef"]["name"]] if found else None
+
+        # The only host that is free, so that it is the next one as well.
+        host = three.plane.until("the first control plane goes", leaving, 600)
+        faults = PlanFaults(three.lab.name, str(host))
         for instruction in (REPROVISION[1], REPROVISION[3]):
             assert faults.strike(fault, instruction)
         three.wait_for_cluster(NEW, OLD, 3600)

@@ -51,9 +51,9 @@ async def client() -> AsyncIterator[AsyncClient]:
 
 
 class Run:
-    def __init__(self, client: AsyncClient, reconciler: Recording, **options: Any) -> None:
+    def __init__(self, client: AsyncClient, reconciler: Recording, resync: float = 0.0, **options: Any) -> None:
         self.metrics = Metrics()
-        self.cache = Cache(client, metrics=self.metrics)
+        self.cache = Cache(client, resync=resync, metrics=self.metrics)
         # The one that every namespace has is not the tests' business.
         self.cache.restrict(CONFIG_MAP, labels="test=yes")
         self.controller = Controller(reconciler, self.cache, self.metrics, **options)
@@ -110,6 +110,21 @@ async def test_a_watch_of_another_kind_asks_for_the_objects_that_both_its_states
         # It names another one now: both who lost it and who got it must look.
         await client.update(SECRET, {"metadata": {"name": "s", "namespace": "default", "labels": {"of": "y"}}})
         await eventually(lambda: sorted(reconciler.asked) == ["a", "a", "a", "b", "b"])
+
+
+async def test_at_a_look_at_everything_objects_are_asked_for_by_themselves_and_not_by_others_that_name_them(client: AsyncClient) -> None:
+    mapped = []
+
+    async def named(known: Object, cache: Cache) -> Iterable[Request]:
+        mapped.append(known.name)
+        return [Request("default", "a")]
+
+    await client.create(CONFIG_MAP, manifest("a"))
+    await client.create(SECRET, {"metadata": {"name": "s", "namespace": "default"}})
+    reconciler = Recording(Watch(CONFIG_MAP), Watch(SECRET, requests=named))
+    async with running(client, reconciler, resync=0.05):
+        await eventually(lambda: reconciler.asked.count("a") > 5)
+    assert mapped == ["s"]
 
 
 async def test_changes_that_do_not_count_are_left_out_and_a_filter_that_fails_lets_all_through(client: AsyncClient) -> None:

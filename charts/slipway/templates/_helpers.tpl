@@ -45,5 +45,13 @@
 {{- $flags = append $flags (printf "--alive-image=%s" (include "slipway.inRegistry" (dict "Values" $.Values "repository" .))) }}
 {{- end -}}
 {{- end -}}
+{{- if or (has "all" .Values.controllers) (has "controlplane" .Values.controllers) -}}
+{{- $store := .Values.snapshots.store -}}
+{{- if .Values.snapshots.persistentVolumeClaim }}{{ $store = "/var/lib/slipway/snapshots" }}{{ end -}}
+{{- if $store }}
+{{- $flags = concat $flags (list (printf "--snapshot-store=%s" $store) (printf "--snapshot-keep=%d" (int .Values.snapshots.keep))) }}
+{{- with .Values.snapshots.secret }}{{ $flags = append $flags (printf "--snapshot-secret=%s" .) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- concat $flags .Values.extraArgs | toYaml -}}
 {{- end }}

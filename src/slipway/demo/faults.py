@@ -54,6 +54,8 @@ class Fault:
     """How many workers it needs."""
     restarts = False
     """Whether the API server is stopped and started again, and so has to keep its objects."""
+    misses_deadline = False
+    """Whether a host is waited for until its time to join is over."""
 
     def check(self, options: Options, name: str) -> None:
         if options.spare < self.spares:
@@ -134,6 +136,7 @@ class PlanFailed(Fault):
 
 class JoinFailed(Fault):
     text = "kubeadm join fails on every host"
+    misses_deadline = True
 
     async def prepare(self, story: Story) -> None:
         for host in story.hosts:
@@ -181,6 +184,7 @@ class PoolExhausted(Fault):
 
 class HostDead(Fault):
     text = "a host dies while it boots"
+    misses_deadline = True
 
     async def occur(self, story: Story) -> None:
         host = await _booting(story)

@@ -160,7 +160,22 @@ def _deployment(deployment: Manifest) -> str:
     text = text.replace("replicas: 1\n", "replicas: {{ .Values.replicas }}\n")
     text = text.replace(f"image: {_IMAGE}\n", 'image: {{ include "slipway.image" . | quote }}\n{pull}'.replace("{pull}", _PULL))
     text = text.replace(_CONTROLLERS, '{{ join "," .Values.controllers }}')
+    text = _wrapped(text, r"( *)- mountPath: /tmp\n *name: work\n", lambda found: found + _if_claim(_MOUNT))
+    text = text.replace("        runAsNonRoot: true\n", _if_claim("        fsGroup: 65532\n") + "        runAsNonRoot: true\n")
+    text = text.rstrip("\n") + "\n" + _if_claim(_CLAIM)
     return re.sub(r"( *)resources:\n(?:\1 +.*\n)+", lambda found: f"{found[1]}resources: {{{{ toJson .Values.resources }}}}\n", text)
+
+
+# The folder for snapshots of etcd, and the claim that is mounted there.
+_MOUNT = "        - mountPath: /var/lib/slipway/snapshots\n          name: snapshots\n"
+_CLAIM = """      - name: snapshots
+        persistentVolumeClaim:
+          claimName: {{ .Values.snapshots.persistentVolumeClaim | quote }}
+"""
+
+
+def _if_claim(text: str) -> str:
+    return f"{{{{- if .Values.snapshots.persistentVolumeClaim }}}}\n{text}{{{{- end }}}}\n"
 
 
 _PULL = "        imagePullPolicy: {{ .Values.image.pullPolicy }}\n"

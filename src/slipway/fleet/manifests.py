@@ -39,6 +39,8 @@ HEALTH_PORT = 9440
 METRICS_PORT = 8080
 INVENTORY = "inventory"
 """The controllers with which a manager registers hosts."""
+CONTROL_PLANE = "controlplane"
+"""Those that take snapshots of etcd."""
 _LABELS = {"app.kubernetes.io/name": "slipway", "app.kubernetes.io/component": "manager"}
 # clusterctl and the core manager find providers by it.
 _PROVIDER_LABEL = "cluster.x-k8s.io/provider"
@@ -256,7 +258,9 @@ def _deployment(installation: Installation) -> Manifest:
     if _registers(installation):
         container["args"] += [f"{hosts.FLAG}=:{hosts.PORT}", *installation.registration_flags]
         container["ports"].append({"name": "registration", "containerPort": hosts.PORT, "protocol": "TCP"})
-        # Images for hosts are put together there.
+    works_there = _registers(installation) or CONTROL_PLANE in installation.controllers
+    if works_there:
+        # Images for hosts are put together there, and snapshots of etcd checked on their way to a store.
         container["volumeMounts"] = [{"name": "work", "mountPath": "/tmp"}]
     if installation.shards > 1:
         container["args"].append(f"--shards={installation.shards}")
@@ -270,8 +274,9 @@ def _deployment(installation: Installation) -> Manifest:
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
         "containers": [container],
     }
-    if _registers(installation):
-        pod["volumes"] = [{"name": "work", "emptyDir": {"sizeLimit": "64Mi"}}]
+    if works_there:
+        # etcd advises against databases of more than 8 GiB.
+        pod["volumes"] = [{"name": "work", "emptyDir": {"sizeLimit": "10Gi"}}]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -306,6 +306,9 @@ class _Mapping:
         self._some = asyncio.Event()
 
     def add(self, old: Object | None, new: Object | None) -> None:
+        if old is new and self._watch.kind != self._controller.watches[0].kind:
+            # Each object of the controller's own kind is looked at again by itself; one more look for each that refers to it would be many.
+            return
         if not self._controller.counts(self._watch, old, new):
             return
         states = tuple(state for state in (old, new) if state is not None)

@@ -126,7 +126,8 @@ def revision(path: Path) -> int:
             database = _Database(data)
             last = _main(database.last(b"key"))
             compacted = [_main(found) for key in _COMPACTIONS if (found := database.value(b"meta", key)) is not None]
-            return max([last, *compacted])
+            # An etcd that nobody has written to is at its first revision.
+            return max([1, last, *compacted])
     except OSError as error:
         raise OperatorError(f"the snapshot {path} cannot be read: {error.strerror}") from error
     except (ValueError, struct.error, IndexError, RecursionError) as error:

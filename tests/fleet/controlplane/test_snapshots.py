@@ -19,7 +19,7 @@ from support.waiting import eventually
 
 from slipway.api.cluster.kinds import CORE_EVENT, KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, NODE
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.controlplane import planner
+from slipway.fleet.controlplane import planner, snapshots
 from slipway.fleet.controlplane.decisions import snapshot
 from slipway.fleet.controlplane.decisions.machines import ControlPlane, Machine
 from slipway.fleet.controlplane.decisions.snapshot import Note, Wish
@@ -116,6 +116,51 @@ async def test_a_rollout_whose_snapshot_fails_waits_and_says_why_and_what_to_do(
     await annotate(world, snapshot_before_rollout=None)
     await world.reconcile()
     assert len(await world.names()) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_rollout_does_not_rely_on_a_snapshot_that_was_taken_long_before_it_could_go_on(
+    world: Estate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.snapshots = SnapshotOptions(store=str(tmp_path))
+    world.restarted()
+    await world.make(replicas=1, version="v1.34.10")
+    await world.play()
+    await annotate(world, snapshot_before_rollout="default")
+    await world.change(version="v1.35.4")
+    before = await world.names()
+    await world.reconcile()
+
+    async def is_kept() -> bool:
+        return any(file.endswith(".json") for file in os.listdir(tmp_path / PLACE / "c"))
+
+    await eventually(is_kept, "a snapshot is kept")
+    monkeypatch.setattr(snapshots, "FRESH", 0.0)
+    await world.reconcile()
+    assert await note(world) is None
+    assert await world.names() == before
+    assert (await world.condition(snapshot.CONDITION))["reason"] == "Taking"
+    monkeypatch.undo()
+    await taken(world)
+
+
+@pytest.mark.asyncio
+async def test_a_rollout_does_not_rely_on_a_snapshot_that_is_elsewhere_than_it_is_wanted_by_now(world: Estate, tmp_path: Path) -> None:
+    world.snapshots = SnapshotOptions(store=str(tmp_path))
+    world.restarted()
+    await world.make(replicas=1, version="v1.34.10")
+    await world.play()
+    await annotate(world, snapshot_before_rollout="default")
+    await world.change(version="v1.35.4")
+    await world.reconcile()
+    await annotate(world, snapshot_before_rollout="s3://backups", snapshot_secret="keys")
+
+    async def has_failed() -> bool:
+        await world.reconcile()
+        return bool((await world.condition(snapshot.CONDITION))["reason"] == "Failed")
+
+    await eventually(has_failed, "the snapshot has failed")
+    assert "there is no Secret n/keys" in (await world.condition(snapshot.CONDITION))["message"]
 
 
 @pytest.mark.asyncio

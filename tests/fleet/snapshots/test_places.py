@@ -57,9 +57,18 @@ def test_a_secret_says_where_and_as_whom() -> None:
     [
         ({"endpoint": b""}, "the Secret n/keys of the store s3://backups has no endpoint"),
         ({"endpoint": b"s3.example.test"}, r"write http\[s\]://HOST\[:PORT\]"),
+        ({"endpoint": b"http://s3.example.test:port"}, r"write http\[s\]://HOST\[:PORT\]"),
+        ({"endpoint": b"http://[s3.example.test"}, r"write http\[s\]://HOST\[:PORT\]"),
         ({"endpoint": b"\xff"}, "holds something that is no text"),
+        ({"ca.crt": b"\xff"}, "holds something that is no text"),
     ],
 )
 def test_a_secret_that_does_not_say_it_gets_a_sentence(changed: dict[str, bytes], said: str) -> None:
     with pytest.raises(OperatorError, match=said):
         places.bucket_from(places.place("s3://backups", "keys"), {**KEYS, **changed}, "n/keys")
+
+
+def test_a_name_and_a_password_in_an_endpoint_are_refused_and_not_repeated() -> None:
+    with pytest.raises(OperatorError, match="n/keys has an endpoint that is none") as refused:
+        places.bucket_from(places.place("s3://backups", "keys"), {**KEYS, "endpoint": b"https://me:hidden@s3.example.test"}, "n/keys")
+    assert "hidden" not in refused.value.message

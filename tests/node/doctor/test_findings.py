@@ -373,7 +373,7 @@ CASES: dict[str, tuple[Facts, str, str]] = {
     ),
     "cgroup-v1": (
         but(WORKER, unified=False, kubelet__config={**CONFIG, "failCgroupV1": False}),
-        "will cease to support",
+        "kubelets from v1.35 on",
         "unified_cgroup_hierarchy",
     ),
     "cgroup-controllers-missing": (

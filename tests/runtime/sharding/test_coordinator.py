@@ -148,3 +148,23 @@ async def test_an_api_server_that_is_away_ends_all_before_anybody_could_take_the
         assert [member.may_work_on() for member in members] == [set(), set()]
         await eventually(lambda: all(member.task.done() for member in members))
         assert all(isinstance(member.task.exception(), LeaseLostError) for member in members)
+
+
+async def test_one_who_sits_down_while_the_last_one_leaves_keeps_the_guards_shut() -> None:
+    async with town() as place:
+        last = place.join("a")
+        await place.until(lambda: last.working == {0, 1}, 10)
+        last.task.cancel()
+        await asyncio.wait({last.task})
+        assert last.coordinator.seat is not None
+        await last.coordinator.seat.release()
+        # It has read that nobody sits, and is about to open the guards, when another one sits down.
+        guards = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
+        new = place.join("b")
+        await place.quiet()
+        assert new.coordinator.seat is not None
+        now = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
+        for before, after in zip(guards, now, strict=True):
+            assert before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]
+        await last.coordinator._open_guards()
+        assert await place.holder_of("machines") == "default/manager in 2 shards"

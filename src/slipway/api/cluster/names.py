@@ -73,6 +73,7 @@ NODE_TAINTS_FROM_MACHINE_ANNOTATION = "cluster.x-k8s.io/taints-from-machine"
 # Slipway's own.
 MULTI_STEP_UPGRADE_ANNOTATION = "slipway.io/multi-step-upgrade"
 UPGRADE_TARGET_ANNOTATION = "slipway.io/upgrade-target"
+SNAPSHOT_BEFORE_ROLLOUT_CONDITION = "slipway.io/SnapshotBeforeRollout"
 RESTORE_SECRET_ANNOTATION = "slipway.io/restore-secret"
 """Of a KubeadmConfig: the Secret with the script that gets a host the data of its etcd before kubeadm makes the cluster."""
 RESTORE_SCRIPT_KEY = "script"

@@ -342,7 +342,7 @@ _ALL = (
     Flag("webhook-port", "int", "Port of the webhooks; 0 for none", default="9443"),
     # Those of demo.
     Flag("control-planes", "int", "How many control planes the cluster has: 1, 3, 5 or 7", default="3"),
-    Flag("fault", "string", "What goes wrong during the upgrade, and is mended", completes=_FAULTS),
+    Flag("fault", "string", f"What goes wrong during the upgrade, and is mended: {', '.join(_FAULTS)}", completes=_FAULTS),
     Flag("from", "string", "Kubernetes version that the cluster is made with", default="v1.34.10"),
     Flag("hosts:demo", "int", "How many hosts register", default="8"),
     Flag("dashboard:demo", "bool", "Serve the manager's web page, at the address that is printed"),

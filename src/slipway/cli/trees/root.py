@@ -277,7 +277,7 @@ def build(program: str) -> Command:
     """The whole tree, under the name that the program was called by."""
     return Command(
         program,
-        "Builds Kubernetes clusters, node by node",
+        "Makes and upgrades Kubernetes clusters on bare metal, from one node to a fleet",
         persistent=("rootfs", "v", "vmodule", "add-dir-header", "skip-headers"),
         max_arguments=None,
         commands=(
@@ -336,5 +336,6 @@ def build(program: str) -> Command:
             ),
         ),
         example="{program} init                                       # on the first machine\n"
-        "{program} join <what init printed>                   # on every other machine",
+        "{program} join <what init printed>                   # on every other machine\n"
+        "{program} demo                                       # all of it on simulated hosts, without root",
     )

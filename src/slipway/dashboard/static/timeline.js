@@ -42,7 +42,7 @@ export class Timeline {
     this.lives = h("ol", { class: "lives" });
     this.axis = h("div", { class: "axis", "aria-hidden": "true" });
     this.legend = h("ul", { class: "legend" });
-    this.note = h("p", { class: "quiet" });
+    this.note = h("p", { class: "quiet", role: "status" }, "The timeline is being read…");
     this.element = h("div", { class: "timeline" }, this.ranges, this.legend, this.lives, this.axis, this.note);
   }
 
@@ -63,12 +63,18 @@ export class Timeline {
       this.rows = found.rows;
       this.story = found.begin;
       this.seen = revision;
-      this.note.textContent = this.rows.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${plural(this.rows.length, "host")} are drawn.` : "";
+      this.note.textContent = this.told();
     } catch (error) {
       this.note.textContent = `The timeline is not there: ${/** @type {Error} */ (error).message}.`;
     }
     this.asking = false;
     this.draw();
+  }
+
+  /** What the picture alone does not say. */
+  told() {
+    if (!this.rows.length) return "Nothing is remembered of its hosts.";
+    return this.rows.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${plural(this.rows.length, "host")} are drawn.` : "";
   }
 
   /** From when to when, in milliseconds. @returns {[number, number]} */
@@ -96,7 +102,8 @@ export class Timeline {
     const rows = [...this.rows].sort((a, b) => natural(a.name, b.name)).slice(0, MOST_ROWS);
     fill(this.lives, rows.map((row) => this.life(row, begin, end, used)));
     fill(this.legend, this.meanings(used));
-    fill(this.axis, h("span", { class: "name" }), h("span", { class: "ticks" }, ticks(begin, end)));
+    // Without a row, a scale is of nothing.
+    fill(this.axis, rows.length ? [h("span", { class: "name" }), h("span", { class: "ticks" }, ticks(begin, end))] : null);
   }
 
   /** @param {Life} row @param {number} begin @param {number} end @param {Set<string>} used */

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("slipway.fleet.controlplane")
 
 RETRY = 30.0
+# A rollout is looked at as soon as its snapshot is there.
+FRESH = 300.0
 # They share the disk and the network of one machine.
 _AT_ONCE = 2
 _WAY_OUT = f"mend that, or take the annotation {decision.BEFORE_ANNOTATION} away to go on without"
@@ -47,7 +49,26 @@ class _Taken(NamedTuple):
 
     snapshot: Snapshot
     store: str
+    at: float
+    """When it was kept, by the monotonic clock."""
     not_pruned: str = ""
+
+
+class _Attempt(NamedTuple):
+    """A snapshot that is being taken, or was, for some place."""
+
+    place: places.Place
+    task: asyncio.Task[_Taken]
+
+    def is_of_use(self, place: places.Place) -> bool:
+        """Whether a rollout may rely on it: where it is meant to be, and of now.
+
+        A rollout may have been blocked since, or another manager have rolled the control plane while it had the shard.
+        """
+        task = self.task
+        if self.place != place or (task.done() and task.cancelled()):
+            return False
+        return not task.done() or task.exception() is not None or time.monotonic() - task.result().at < FRESH
 
 
 class Snapshots:
@@ -66,22 +87,23 @@ class Snapshots:
         self._events = events
         self._options = options
         self._again = again
-        self._attempts: dict[Request, asyncio.Task[_Taken]] = {}
+        self._attempts: dict[Request, _Attempt] = {}
         self._failures: dict[Request, tuple[float, OperatorError]] = {}
         """The last attempt that failed, and from when on there may be another one."""
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def close(self) -> None:
-        for attempt in self._attempts.values():
-            attempt.cancel()
-        await asyncio.gather(*self._attempts.values(), return_exceptions=True)
+        tasks = [attempt.task for attempt in self._attempts.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def forget(self, request: Request) -> None:
         """What was taken, or not, for a rollout that is over."""
         self._failures.pop(request, None)
         attempt = self._attempts.pop(request, None)
         if attempt is not None:
-            attempt.cancel()
+            attempt.task.cancel()
 
     def tell(self, work: Work, *, outdated: bool) -> None:
         """What there is to say while nothing is taken: whether the annotations can be followed, and on what was relied."""
@@ -147,9 +169,12 @@ class Snapshots:
     def _outcome(self, work: Work, wish: Wish) -> _Taken | None:
         """What came of the attempt that has ended; None while there is one, which is begun where there is none."""
         request = Request(work.namespace, work.name)
+        place, namespace = self._place(work, wish)
         attempt = self._attempts.get(request)
+        if attempt is not None and not attempt.is_of_use(place):
+            self.forget(request)
+            attempt = None
         if attempt is None:
-            place, namespace = self._place(work, wish)
             if not work.manages_etcd:
                 raise OperatorError("etcd is external to this cluster: its owner takes its snapshots")
             until, failure = self._failures.get(request, (0.0, None))
@@ -157,18 +182,16 @@ class Snapshots:
                 raise failure
             keep = self._options.keep if wish.keep is None else wish.keep
             made = asyncio.create_task(self._take(work, place, namespace, keep), name=f"snapshot of {request}")
-            self._attempts[request] = made
+            self._attempts[request] = _Attempt(place, made)
             made.add_done_callback(lambda _: self._again(request))
             return None
-        if not attempt.done():
+        if not attempt.task.done():
             return None
         del self._attempts[request]
-        if attempt.cancelled():
-            return None
         self._failures.pop(request, None)
-        error = attempt.exception()
+        error = attempt.task.exception()
         if error is None:
-            return attempt.result()
+            return attempt.task.result()
         failure = error if isinstance(error, OperatorError) else OperatorError(f"{type(error).__name__}: {error}")
         self._failures[request] = time.monotonic() + RETRY, failure
         raise failure from error
@@ -192,7 +215,8 @@ class Snapshots:
             _log.info("Taking a snapshot of etcd before the rollout, for %s", store.shown)
             async with self._inspection.workload(work) as workload:
                 taken = await take(workload, store, subject, work.now)
-            return _Taken(taken, store.shown, await _pruned(store, taken, keep))
+            not_pruned = await _pruned(store, taken, keep)
+            return _Taken(taken, store.shown, time.monotonic(), not_pruned)
 
 
 async def _pruned(store: Store, taken: Snapshot, keep: int) -> str:

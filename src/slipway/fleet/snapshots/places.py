@@ -64,16 +64,18 @@ def kept(text: str) -> int:
 def bucket_from(wanted: Place, data: Mapping[str, bytes], where: str) -> Bucket:
     """The bucket of a place, with what its Secret holds; ``where`` names the Secret."""
     try:
-        texts = {key: data[key].decode().strip() for key in (*_REQUIRED, "region", "sessionToken") if key in data}
+        texts = {key: data[key].decode().strip() for key in (*_REQUIRED, "region", "sessionToken", "ca.crt") if key in data}
     except UnicodeDecodeError:
         raise OperatorError(f"the Secret {where} holds something that is no text") from None
     missing = [key for key in _REQUIRED if not texts.get(key)]
     if missing:
         raise OperatorError(f"the Secret {where} of the store {wanted} has no {' and no '.join(missing)}")
     endpoint = texts["endpoint"].rstrip("/")
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
-        raise OperatorError(f'the Secret {where} has the endpoint "{endpoint}": write http[s]://HOST[:PORT]')
+    if not _is_endpoint(endpoint):
+        # It is not repeated: whoever reads a condition or an Event need not be one who may read the Secret.
+        raise OperatorError(
+            f"the Secret {where} has an endpoint that is none: write http[s]://HOST[:PORT], and nothing before or after that"
+        )
     return Bucket(
         endpoint,
         wanted.bucket,
@@ -82,6 +84,17 @@ def bucket_from(wanted: Place, data: Mapping[str, bytes], where: str) -> Bucket:
         texts.get("region") or "us-east-1",
         data.get("ca.crt", b""),
     )
+
+
+def _is_endpoint(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    # A name and a password in it would be shown wherever the store is.
+    bare = "@" not in parts.netloc and not parts.path and not parts.query and not parts.fragment
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and bare
 
 
 async def opened(client: AsyncClient, wanted: Place, namespace: str) -> Store:

@@ -7,7 +7,6 @@ that was signed.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import tempfile
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -20,11 +19,13 @@ import aiohttp
 from yarl import URL
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.credentials import tls
 from slipway.fleet.snapshots import sigv4
 from slipway.fleet.snapshots.record import DATABASE
 from slipway.fleet.snapshots.sigv4 import Credentials, Request
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from slipway.fleet.snapshots.record import Snapshot
@@ -35,6 +36,8 @@ LARGEST = 5 << 30
 _BLOCK = 1 << 18
 # A record and a page of a list are small; nothing else is read as a whole.
 _SMALL = 16 << 20
+# Each has up to 1,000 keys.  Where the store is, a user says: it need not be one.
+_MOST_PAGES = 1000
 _CONNECT, _SILENCE = 15.0, 60.0
 
 
@@ -77,7 +80,7 @@ class S3:
 
     async def read(self, namespace: str, cluster: str, file: str) -> bytes:
         async with self._answer("GET", self._key(namespace, cluster, file)) as answer:
-            return await answer.content.read(_SMALL)
+            return await _whole(answer, self.shown)
 
     async def write(self, namespace: str, cluster: str, file: str, content: bytes) -> None:
         import hashlib
@@ -135,13 +138,14 @@ class S3:
     async def _keys(self, prefix: str) -> list[str]:
         found: list[str] = []
         query = {"list-type": "2", "prefix": prefix}
-        while True:
+        for _ in range(_MOST_PAGES):
             async with self._answer("GET", "", query=query) as answer:
-                page = _page(await answer.content.read(_SMALL), self.shown)
+                page = _page(await _whole(answer, self.shown), self.shown)
             found += page.keys
             if not page.following:
                 return found
             query["continuation-token"] = page.following
+        raise OperatorError(f"{self.shown}: its list does not end after {_MOST_PAGES} pages")
 
     def _key(self, namespace: str, cluster: str, file: str) -> str:
         return "/".join((*filter(None, (self._bucket.prefix,)), namespace, cluster, file))
@@ -176,7 +180,7 @@ class S3:
                 session.request(method, url, headers=signed, data=body, ssl=self._tls(), allow_redirects=False) as answer,
             ):
                 if answer.status // 100 != 2:
-                    raise OperatorError(f"{self.shown}: {method} {path}: {_refusal(answer.status, await answer.content.read(_SMALL))}")
+                    raise OperatorError(f"{self.shown}: {method} {path}: {_refusal(answer.status, await _whole(answer, self.shown))}")
                 yield answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise OperatorError(f"{self.shown}: {method} {path}: {str(error) or type(error).__name__}") from error
@@ -184,7 +188,17 @@ class S3:
     def _tls(self) -> ssl.SSLContext | bool:
         if not self._bucket.ca:
             return True
-        return ssl.create_default_context(cadata=self._bucket.ca.decode())
+        return tls.trusting(self._bucket.ca.decode())
+
+
+async def _whole(answer: aiohttp.ClientResponse, where: str) -> bytes:
+    """All of an answer; to be asked for so many bytes, aiohttp gives what has come by then."""
+    found = bytearray()
+    async for block in answer.content.iter_chunked(_BLOCK):
+        found += block
+        if len(found) > _SMALL:
+            raise OperatorError(f"{where}: an answer has more than {_SMALL} bytes")
+    return bytes(found)
 
 
 class _Page(NamedTuple):

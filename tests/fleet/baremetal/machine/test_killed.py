@@ -157,3 +157,42 @@ async def test_a_host_that_was_taken_away_between_intent_and_claim_is_not_fought
     await metal.patch(MACHINE_INVENTORY, "rack-1", {"metadata": {"annotations": {"baremetal.alauda.io/owner-baremetalmachine": "other"}}})
     await metal.reconcile("m")
     assert await hosts(metal) == {"rack-1": "other", "rack-2": "m"}
+
+
+@pytest.mark.parametrize("days", [1, -1], ids=["ahead", "behind"])
+async def test_a_manager_whose_clock_is_a_day_off_goes_on_where_the_last_one_was(metal: Estate, days: int) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.machine("m")
+    await metal.reconcile("m")
+    written = (await metal.get(SECRET, "rack-1"))["data"]["plan"]
+    metal.later(days=days)
+    metal.process()
+    await metal.reconcile("m")
+    await metal.applies("rack-1")
+    await metal.joins("rack-1")
+    await metal.reconcile("m")
+    assert (await metal.status("m"))["phase"] == "Running"
+    assert (await metal.get(SECRET, "rack-1"))["data"]["plan"] == written
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    metal.later(days=-days)
+    await metal.applies("rack-1")
+    await metal.reconcile("m")
+    assert await metal.find(BAREMETAL_MACHINE, "m") is None
+
+
+async def test_a_host_that_has_not_begun_with_a_plan_of_tomorrow_is_cleaned_today(metal: Estate) -> None:
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.pool("rack-1")
+    await metal.machine("m")
+    metal.later(days=1)
+    await metal.token()
+    await metal.reconcile("m")
+    assert await metal.plan_type("rack-1") == "reprovision"
+    metal.later(days=-1)
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    assert await metal.plan_type("rack-1") == "clean"

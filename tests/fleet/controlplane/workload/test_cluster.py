@@ -24,8 +24,12 @@ from slipway.fleet.controlplane.workload.cluster import Workload
 from slipway.fleet.controlplane.workload.etcdaccess import CLIENT_URLS_ANNOTATION
 from slipway.fleet.controlplane.workload.etcdcredentials import EtcdCredentials, client_context
 from slipway.fleet.controlplane.workload.view import MachineFacts
+from slipway.fleet.snapshots.folder import Folder
+from slipway.fleet.snapshots.store import snapshots
+from slipway.fleet.snapshots.taking import Subject, take
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import NotFoundError
+from slipway.workload import etcdsnapshot
 from slipway.workload.etcdapi import EtcdError
 
 LABEL = "node-role.kubernetes.io/control-plane"
@@ -122,6 +126,23 @@ async def test_each_member_can_be_asked_how_it_is(forwarding: PortForwardingServ
         seen = await workload(client, etcd, etcd_timeout=1.0).observe("abc", ask=[*others, follower], each=True)
     assert {member.name: member.healthy for member in seen.members or ()} == {name: name != follower for name in "abc"}
     assert seen.members_agree
+
+
+@pytest.mark.asyncio
+async def test_a_snapshot_comes_through_the_tunnel_of_the_first_member_that_answers(
+    forwarding: PortForwardingServer, client: AsyncClient, etcd: EtcdCluster, tmp_path: Path
+) -> None:
+    await create_nodes(client)
+    tunnel(forwarding, etcd, "b")
+    store = Folder(tmp_path)
+    taken = await take(workload(client, etcd), store, Subject("n", "c", "v1.35.4"), datetime.now(UTC))
+    assert taken.etcd_version == "3.6.6"
+    assert await snapshots(store, "n", "c") == [taken]
+    # Everything that etcd had agreed on is in it.
+    again = tmp_path / "again.db"
+    with again.open("wb") as file:
+        etcd.client().snapshot(file.write)
+    assert etcdsnapshot.revision(again) >= taken.revision > 0
 
 
 @pytest.mark.asyncio

@@ -18,7 +18,7 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY_POOL,
 )
 from slipway.api.cluster.names import CONTROL_PLANE_LABEL
-from slipway.fleet.baremetal.cluster.lookup import of_cluster_name, of_inventory, of_pool
+from slipway.fleet.baremetal.cluster.lookup import of_cluster_name, of_inventory, of_pool, pools_of
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.facts import read
 from slipway.fleet.contract.references import changed, members
@@ -49,8 +49,7 @@ def domains(pools: Iterable[MachineInventoryPool], of_planes: Collection[str], l
 
 
 async def found_domains(cache: Cache, cluster: ClusterFacts) -> list[Manifest]:
-    pools = [read(each, MachineInventoryPool) for each in await cache.list(MACHINE_INVENTORY_POOL, cluster.namespace)]
-    own = [pool for pool in pools if pool.spec.cluster_name == cluster.name]
+    own = [read(each, MachineInventoryPool) for each in await pools_of(cache, cluster.namespace, cluster.name)]
     located = {}
     for name in {member.name for pool in own for member in pool.members}:
         inventory = await cache.get(MACHINE_INVENTORY, name, cluster.namespace)

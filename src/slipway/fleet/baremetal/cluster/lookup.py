@@ -68,6 +68,16 @@ async def live(cache: Cache, request: Request) -> Live | Result:
     return DONE if paused_by(cluster, manifest) else Live(found, manifest, cluster)
 
 
+def _pool_key(found: Object) -> Iterable[str]:
+    return [f"{found.namespace}/{read(found, MachineInventoryPool).spec.cluster_name}"]
+
+
+async def pools_of(cache: Cache, namespace: str, cluster: str) -> list[Object]:
+    """The pools that are for a Cluster."""
+    cache.add_index(MACHINE_INVENTORY_POOL, CLUSTER_INDEX, _pool_key)
+    return await cache.list(MACHINE_INVENTORY_POOL, index=(CLUSTER_INDEX, f"{namespace}/{cluster}"))
+
+
 async def of_cluster(found: Object, cache: Cache) -> Iterable[Request]:
     return await of_cluster_name(found.namespace, found.name, cache)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from slipway.api.cluster.names import SNAPSHOT_BEFORE_ROLLOUT_CONDITION
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.snapshots import places
 
@@ -25,7 +26,7 @@ BEFORE_ANNOTATION = "slipway.io/snapshot-before-rollout"
 SECRET_ANNOTATION = "slipway.io/snapshot-secret"
 KEEP_ANNOTATION = "slipway.io/snapshot-keep"
 NOTE_ANNOTATION = "slipway.io/rollout-snapshot"
-CONDITION = "slipway.io/SnapshotBeforeRollout"
+CONDITION = SNAPSHOT_BEFORE_ROLLOUT_CONDITION
 """Whether there is a snapshot that the rollout relies on, or no rollout; why not, and what to do."""
 DEFAULT = "default"
 

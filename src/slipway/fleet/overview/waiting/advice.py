@@ -176,6 +176,13 @@ OF_CLUSTER_API: dict[tuple[str, str, str], tuple[Advice, ...]] = {
             _A_WHILE,
         ),
     ),
+    (_KCP, core.SNAPSHOT_BEFORE_ROLLOUT_CONDITION, _ANY): (
+        Advice(
+            "No machine is replaced before a snapshot of etcd is kept.",
+            "Mend what the message names, or take the annotation slipway.io/snapshot-before-rollout away to roll without a snapshot.",
+            _SOON,
+        ),
+    ),
     (_KCP, core.AVAILABLE_CONDITION, _ANY): (
         Advice("Its first machine makes the cluster.", "Where that lasts, look at that Machine.", _LONG, "not yet initialized"),
         Advice("It does not work.", "The message says what is missing.", _A_WHILE),

@@ -77,7 +77,7 @@ CGROUP_V1 = Kind(
 CGROUP_V1_NOTE = Kind(
     "cgroup-v1",
     "note",
-    "this machine has cgroup v1, which the kubelet will cease to support",
+    "this machine has cgroup v1, with which kubelets from v1.35 on start only where failCgroupV1 is false",
     ("boot with systemd.unified_cgroup_hierarchy=1",),
 )
 NO_CONTROLLERS = Kind(
