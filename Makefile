@@ -63,7 +63,7 @@ demo: install
 
 # For an hour twenty simulated clusters are rolled up and down while things go wrong, and what must never be is watched from outside; the
 # report is in the folder soak-report.  `make soak ARGS="--minutes 3 --clusters 2 --seed 7"` is a short one that can be repeated,
-# `make soak ARGS="--kills 1000"` kills the manager so often.
+# `make soak ARGS="--kills 1000 --minutes 90"` kills the manager so often.
 soak: install
 	@$(BIN)/python -m slipway.simulation.soak $(ARGS)
 

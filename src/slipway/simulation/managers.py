@@ -158,9 +158,11 @@ def usage(pid: int) -> Use:
 
 
 def _serve() -> None:
-    import slipway.fleet.manager
+    from slipway.fleet import manager, registry
 
-    del slipway
+    # What a manager imports when it starts is here before: another one is there the sooner, and is of the same code.
+    registry.declarations(registry.chosen([registry.ALL]))
+    del manager
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # Ctrl-C is for who started this.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -112,6 +112,7 @@ class Record:
 
     def operation(self, cluster: str, name: str, text: str, seconds: float) -> None:
         self.operations[name] += 1
+        self.checks["goes-on"] += 1
         self.note(Event(event=OPERATION, cluster=cluster, name=name, text=text, seconds=round(seconds, 1)))
 
     def act(self, name: str, objects: tuple[str, ...], text: str, cluster: str = "") -> None:

@@ -238,6 +238,7 @@ class Soak:
 
     def _judge_all(self) -> None:
         """What can be said only in the end."""
+        self.record.checks["kills"] += bool(self.options.kills)
         if self.kills < self.options.kills:
             text = f"the manager was killed {self.kills} times, and was to be killed {self.options.kills} times: give it more --minutes"
             self.record.violation("kills", Broken((), text))
@@ -350,6 +351,7 @@ class Soak:
     async def _sample(self) -> None:
         while True:
             await asyncio.sleep(_SAMPLE)
+            self.record.checks["manager-lives"] += 1
             if not self.ground.manager.is_alive() and not self._being_killed:
                 self.record.violation("manager-lives", Broken((), f"the manager ended by itself after {self.record.now:.0f} s"))
                 await self._start_manager()
