@@ -16,7 +16,7 @@ _SIM, _HOST, _LONG_HOST, _LONG = (
 _TROUBLES, _LAB, _SMALL = "simulation/test_troubles.py", "e2e/test_lab_faults.py", "e2e/test_baremetal.py"
 LABS = frozenset((_LAB, _SMALL, "e2e/test_baremetal_upgrades.py", "e2e/test_vip.py", "e2e/test_image_switch.py"))
 """The files whose tests are on real hosts."""
-SIMULATED = frozenset((_SIM, _HOST, _LONG, _LONG_HOST, _TROUBLES, "e2e/test_demo.py"))
+SIMULATED = frozenset((_SIM, _HOST, _LONG, _LONG_HOST, _TROUBLES, "e2e/test_demo.py", "e2e/test_soak.py"))
 SERVERS = frozenset(("e2e/test_machines.py", "e2e/test_bootstrap_outages.py"))
 _METAL = "fleet/baremetal"
 _KILLS = f"{_SIM}::test_a_control_plane_goes_from_minor_to_minor_through_faults_and_its_workers_follow_in_one_step"
@@ -48,7 +48,7 @@ class Fault(NamedTuple):
 FAULTS = (
     Fault(
         "The manager is killed",
-        "SIGKILL after any write, again and again",
+        'SIGKILL after any write, again and again (`make soak ARGS="--kills 1000"`: a thousand times)',
         "Nothing; another leader in the Lease.",
         (),
         "The next one goes on from what stands in the objects: nothing is done twice.",
@@ -56,6 +56,7 @@ FAULTS = (
         (
             _KILLS,
             f"{_LONG}::test_a_rollout_whose_manager_is_killed_a_hundred_times_ends_as_if_nothing_had_been",
+            "e2e/test_soak.py::test_a_manager_that_is_killed_a_hundred_times_loses_nothing",
             "e2e/test_baremetal_upgrades.py::test_workers_follow_over_two_minor_versions_at_once_however_often_the_manager_is_killed",
             f"{_METAL}/machine/test_killed.py::test_a_provisioning_that_is_killed_after_any_write_ends_in_one_claim_and_one_plan",
             f"{_METAL}/machine/test_killed.py::test_a_removal_that_is_killed_after_any_write_ends_in_one_clean_host",
@@ -92,6 +93,7 @@ FAULTS = (
         "Hosts go on with their plans, and keep the outcome until it can be told. Manager and agents find it again.",
         "Bring it back.",
         (
+            f"{_LONG}::test_an_api_server_that_is_gone_for_minutes_holds_a_rollout_up_for_no_longer_than_that",
             "e2e/test_demo.py::test_with_a_fault_it_tells_what_is_wrong_and_what_to_do_and_ends_right",
             "e2e/test_machines.py::test_an_api_server_that_restarts_during_a_rollout_does_not_stop_it",
             "e2e/test_bootstrap_outages.py::test_leaders_die_and_the_api_server_goes_away",
@@ -282,7 +284,7 @@ FAULTS = (
         "The host ends ours and runs the other one; then ours is written again, unless the host is the Node by then.",
         "Nothing. To work on a host by hand, pause the Cluster.",
         (
-            f"{_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
+            f"{_LONG_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
             f"{_METAL}/machine/test_plan_secret.py::"
             "test_a_plan_that_somebody_changed_is_told_and_written_again_when_the_host_has_ended_that_one",
         ),
@@ -295,7 +297,7 @@ FAULTS = (
         "It is made anew, and gets the plan again, unless the host is the Node by then.",
         "Nothing.",
         (
-            f"{_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
+            f"{_LONG_HOST}::test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else",
             f"{_LAB}::test_a_plan_secret_that_is_deleted_while_its_host_works_on_it_costs_time_and_nothing_else",
             f"{_METAL}/machine/test_plan_secret.py::test_a_host_that_became_the_node_by_a_plan_that_its_secret_lost_is_not_made_one_again",
         ),

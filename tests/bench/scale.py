@@ -108,9 +108,17 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 class Rest(msgspec.Struct, frozen=True, kw_only=True):
     hosts: int
     minutes: float
+    start_memory: float
+    memory: float
+    """MB, as in a run."""
     cpu: dict[str, float]
     requests: float
     reconciles: dict[str, float]
+
+    @property
+    def memory_a_host(self) -> float:
+        """In kB."""
+        return (self.memory - self.start_memory) * 1024 / self.hosts
 
     @property
     def of_a_core(self) -> float:
@@ -154,11 +162,11 @@ def main() -> None:
         if not options.again and (key in results.runs or key in results.rest):
             _say(f"{key}: is in {options.results}")
             continue
-        figures, rest = _run(options, who)
-        if rest is not None:
-            results.rest[key] = rest
+        found = _run(options, who)
+        if isinstance(found, Rest):
+            results.rest[key] = found
         else:
-            results.runs[key] = figures
+            results.runs[key] = found
         options.results.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
     print(report(results))
 
@@ -276,7 +284,7 @@ class Fleet:
             process.wait(60)
 
 
-def _run(options: argparse.Namespace, who: str) -> tuple[Figures, Rest | None]:
+def _run(options: argparse.Namespace, who: str) -> Figures | Rest:
     load = os.getloadavg()[0]
     with _folder() as folder, plane(folder) as management:
         fleet = Fleet(management, who, folder, options)
@@ -307,7 +315,7 @@ class Course:
         self._clusters = clusters(options.hosts, options.clusters)
         self._deadline = time.monotonic() + options.limit * 60
 
-    async def run(self) -> tuple[Figures, Rest | None]:
+    async def run(self) -> Figures | Rest:
         fleet, options = self._fleet, self._options
         async with AsyncClient(connection_of(fleet.management.kubeconfig)) as self._client:
             for name in (SPACE, HOME):
@@ -320,45 +328,44 @@ class Course:
             _say(f"{fleet.who}: {options.hosts} hosts register")
             await asyncio.to_thread(fleet.start_hosts, url, authority, self._clusters)
             meter = fleet.meter()
-            began = meter.taken(time.monotonic())
+            began = meter.taken(time.monotonic(), begin=True)
             await self._waves(self._clusters, self._make, FIRST, "made")
             await self._quiet(meter)
             making = meter.taken(time.monotonic()).since(began)
             if options.part == "rest":
-                return await self._figures(meter, None, 0, making, start_memory), await self._rest(meter)
+                return await self._rest(meter, start_memory)
             rolled = self._clusters[: options.rolled or len(self._clusters)]
-            before, each, asked_before = meter.taken(time.monotonic()), meter.each(), self._asked()
+            before, each, asked_before = meter.taken(time.monotonic(), begin=True), meter.each(), self._asked()
             await self._waves(rolled, self._roll, SECOND, "rolled")
             await self._quiet(meter)
             taken = meter.taken(time.monotonic()).since(before)
-            figures = await self._figures(meter, taken, sum(cluster.nodes for cluster in rolled), making, start_memory)
+            figures = self._figures(meter, taken, sum(cluster.nodes for cluster in rolled), making, start_memory)
             apart = [(cpu - cpu_before, memory) for (cpu, memory), (cpu_before, _) in zip(figures.each, each, strict=True)]
             times = {what: count - asked_before.get(what, 0.0) for what, count in self._asked().items()}
             often = dict(sorted(((what, count) for what, count in times.items() if count), key=lambda each: -each[1]))
-            return msgspec.structs.replace(figures, each=apart, asked=often), None
+            return msgspec.structs.replace(figures, each=apart, asked=often)
 
     def _asked(self) -> dict[str, float]:
         return asked(self._fleet.management.kubectl("get", "--raw", "/metrics"))
 
-    async def _figures(self, meter: Meter, taken: Taken | None, replaced: int, making: Taken, start_memory: float) -> Figures:
+    def _figures(self, meter: Meter, taken: Taken, replaced: int, making: Taken, start_memory: float) -> Figures:
         figures = Figures(
             who=self._fleet.who,
             hosts=self._options.hosts,
             clusters=self._options.clusters,
             replaced=replaced,
-            wall=taken.at if taken is not None else 0.0,
+            wall=taken.at,
             making=making,
-            cpu=taken.cpu if taken is not None else {},
-            requests=taken.requests if taken is not None else 0.0,
+            cpu=taken.cpu,
+            requests=taken.requests,
             start_memory=start_memory,
             memory=meter.memory("VmHWM"),
             each=meter.each(),
-            reconciles=taken.reconciles if taken is not None else {},
+            reconciles=taken.reconciles,
             asked={},
             load=self._load,
         )
-        if taken is not None:
-            _say(f"{figures.who}: {figures.cpu_a_node:.0f} ms and {figures.requests_a_node:.1f} requests a node, {figures.wall:.0f} s")
+        _say(f"{figures.who}: {figures.cpu_a_node:.0f} ms and {figures.requests_a_node:.1f} requests a node, {figures.wall:.0f} s")
         return figures
 
     async def _registration(self) -> tuple[str, str]:
@@ -414,26 +421,33 @@ class Course:
                 _say(f"{self._fleet.who}: {there} of {sum(cluster.nodes for cluster in wanted)} nodes are {said}")
             await asyncio.sleep(1)
 
-    async def _rest(self, meter: Meter) -> Rest:
+    async def _rest(self, meter: Meter, start_memory: float) -> Rest:
         # What was just made is looked at for some time yet.
         await asyncio.sleep(60)
-        before = meter.taken(time.monotonic())
+        before = meter.taken(time.monotonic(), begin=True)
         ends = time.monotonic() + self._options.minutes * 60
         while (left := ends - time.monotonic()) > 0:
             self._fleet.check()
             _say(f"at rest for {left:.0f} more seconds")
             await asyncio.sleep(min(left, 30))
         taken = meter.taken(time.monotonic()).since(before)
-        return Rest(hosts=self._options.hosts, minutes=taken.at / 60, cpu=taken.cpu, requests=taken.requests, reconciles=taken.reconciles)
+        return Rest(
+            hosts=self._options.hosts,
+            minutes=taken.at / 60,
+            start_memory=start_memory,
+            memory=meter.memory("VmHWM"),
+            cpu=taken.cpu,
+            requests=taken.requests,
+            reconciles=taken.reconciles,
+        )
 
     async def _quiet(self, meter: Meter) -> None:
         """Until the managers have nothing to do, or a minute has gone."""
         ends = time.monotonic() + 60
         while time.monotonic() < ends:
-            before = meter.taken(time.monotonic())
+            before, began = meter.cpu()[MANAGER], time.monotonic()
             await asyncio.sleep(2)
-            taken = meter.taken(time.monotonic()).since(before)
-            if taken.cpu[MANAGER] < _QUIET * taken.at:
+            if meter.cpu()[MANAGER] - before < _QUIET * (time.monotonic() - began):
                 return
 
     def _check(self, so_far: str) -> None:
@@ -443,16 +457,22 @@ class Course:
 
 
 def up_to_date(found: Manifest | None) -> int:
-    return int(((found or {}).get("status") or {}).get("upToDateReplicas") or 0)
+    """Of what is asked for now: none, where nobody has looked at that yet."""
+    return int(found["status"].get("upToDateReplicas") or 0) if found is not None and _is_observed(found) else 0
+
+
+def _is_observed(found: Manifest) -> bool:
+    return bool((found.get("status") or {}).get("observedGeneration") == found["metadata"].get("generation"))
 
 
 def is_at(found: Manifest | None, replicas: int, version: str) -> bool:
     """A control plane or a deployment with that many machines, all of them well, up to date and at the version."""
-    status = (found or {}).get("status") or {}
+    if found is None or not _is_observed(found):
+        return False
+    status = found["status"]
     counters = {status.get(key) for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")}
-    observed = status.get("observedGeneration") == ((found or {}).get("metadata") or {}).get("generation")
     at = {status["version"]} if "version" in status else {each["version"] for each in status.get("versions") or ()}
-    return observed and counters == {replicas} and at == {version}
+    return counters == {replicas} and at == {version}
 
 
 # What is told.
@@ -506,6 +526,7 @@ def verdicts(results: Results) -> list[str]:
                 found.append(_verdict(f"{size}: memory of shard {number + 1} over the start, of one's ({whole})", over, 0.6))
     for key, rest in results.rest.items():
         found.append(_verdict(f"{key}: per cent of a core at rest for {rest.minutes:.0f} minutes", rest.of_a_core, 5))
+        found.append(_verdict(f"{key}: kB a host over the start", rest.memory_a_host, 60))
     return found
 
 

@@ -38,14 +38,18 @@ class Meter:
     def __init__(self, groups: Mapping[str, Sequence[int]], metrics: Sequence[str]) -> None:
         self._groups, self._metrics = groups, metrics
 
-    def taken(self, now: float) -> Taken:
-        cpu = {group: sum(map(cpu_seconds, pids)) for group, pids in self._groups.items()}
+    def cpu(self) -> dict[str, float]:
+        return {group: sum(map(cpu_seconds, pids)) for group, pids in self._groups.items()}
+
+    def taken(self, now: float, *, begin: bool = False) -> Taken:
+        """``begin``: of the begin of what is measured, which the making of the pages of metrics is no part of."""
+        cpu = self.cpu()
         requests, reconciles = 0.0, dict[str, float]()
         for page in map(_page, self._metrics):
             requests += sum(map(float, _REQUESTS.findall(page)))
             for controller, count in _RECONCILES.findall(page):
                 reconciles[controller] = reconciles.get(controller, 0.0) + float(count)
-        return Taken(now, cpu, requests, reconciles)
+        return Taken(now, self.cpu() if begin else cpu, requests, reconciles)
 
     def memory(self, field: str = "VmRSS", group: str = MANAGER) -> float:
         """In MB; ``VmHWM`` is the most that it was."""

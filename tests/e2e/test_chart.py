@@ -95,6 +95,18 @@ def test_the_chart_is_as_helm_wants_charts_to_be() -> None:
     helm("lint", "--strict", CHART)
 
 
+@pytest.mark.parametrize("controllers", [(registry.ALL,), ("baremetal", "inventory")])
+def test_replicas_that_share_the_work_get_the_leases_of_their_division(controllers: tuple[str, ...]) -> None:
+    chosen = f"controllers={json.dumps(list(controllers))}"
+    made = rendered("--namespace=slipway-system", "--set=shards=3", "--set-json", chosen)
+    division = registry.division_leases(registry.chosen(controllers), "slipway-system", 3)
+    got = {each for each in permissions(made, "Role") if each[3] == "leases" and each[0] == "slipway-system"}
+    assert {(lease.namespace, "update", "coordination.k8s.io", "leases", lease.name) for lease in division} <= got
+    assert ("slipway-system", "list", "coordination.k8s.io", "leases", "") in got
+    (deployment,) = named(made, "Deployment").values()
+    assert "--shards=3" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
 @pytest.mark.parametrize(
     ("controllers", "namespace"),
     [((registry.ALL,), "slipway-system"), (("bootstrap", "inventory"), "slipway-system"), (("inventory",), SPACE)],

@@ -17,6 +17,8 @@ from simulation.hostfaults import comes_back_clean, give_up, health_check
 from simulation.managers import KillableEstate, SucceededEstate, TwinEstate
 from simulation.rollouts import cluster, failing, killed, replacing, roll_control_plane
 from simulation.sabotage import CLEAN, REPROVISION, Fault, Saboteur, everywhere
+from support.ports import free_port
+from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
     BAREMETAL_CLUSTER,
@@ -27,6 +29,7 @@ from slipway.api.cluster.kinds import (
     NODE,
     POD,
 )
+from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.baremetal.options import BaremetalOptions
 
 pytestmark = [
@@ -35,6 +38,8 @@ pytestmark = [
 ]
 PATIENCE = 900.0
 THIRD = "v1.36.3"
+# Seconds: longer than anybody waits between two attempts.
+GONE = 100.0
 
 
 async def test_a_rollout_whose_manager_is_killed_a_hundred_times_ends_as_if_nothing_had_been() -> None:
@@ -148,6 +153,25 @@ async def replaced(bare: Bare, version: str, number: int = 1) -> None:
         return len(well) >= number
 
     await bare.estate.until(there, f"{number} control planes are at {version}", PATIENCE)
+
+
+async def test_an_api_server_that_is_gone_for_minutes_holds_a_rollout_up_for_no_longer_than_that(tmp_path: Path) -> None:
+    estate = KillableEstate()
+    estate.server = EmbeddedServer(database=tmp_path / "objects", port=free_port())
+    async with cluster(PATIENCE, estate) as (_, bare), replacing(bare, 2):
+        estate.world.registry.flows.clear()
+        version = await bare.older_release()
+        await bare.roll_workers(version)
+        working = await failing(bare, "PlanApplied", "PlanRunning", PATIENCE)
+        await estate.server.stop()
+        # The host ends its plan meanwhile, and boots into the node.
+        estate.world.registry.flows.set()
+        host = bare.host(working["status"]["machineInventoryRef"]["name"])
+        await eventually(lambda: host.machine.installed.kubernetes == version, "the host has ended its plan", PATIENCE)
+        await asyncio.sleep(GONE)
+        await estate.server.start()
+        bare.watchman.look_at(estate.server.core.store)
+        await bare.at(FIRST, version, PATIENCE)
 
 
 # Control planes.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -167,6 +168,28 @@ async def test_an_image_whose_digest_the_registry_does_not_have_is_told_and_a_ri
 
 
 # What people do to objects.
+
+
+@pytest.mark.parametrize("how", ["changed", "deleted"])
+async def test_a_plan_secret_that_somebody_changes_or_deletes_while_its_host_works_on_it_costs_time_and_nothing_else(
+    bare: Bare, how: str
+) -> None:
+    version = await bare.older_release()
+    bare.estate.world.registry.flows.clear()
+    await bare.roll_workers(version)
+    host, secret = await in_plan(bare)
+    name = secret["metadata"]["name"]
+    if how == "changed":
+        plan = b'{"instructions":[{"name":"by-hand","command":"/usr/bin/true"}]}'
+        await bare.patch(SECRET, name, {"data": {"plan": b64encode(plan).decode()}})
+        await failing(bare, "PlanApplied", "PlanEdited")
+    else:
+        await bare.estate.client.delete(SECRET, name, SPACE)
+        await bare.estate.when(SECRET, name, lambda found: found["metadata"]["uid"] != secret["metadata"]["uid"], "it is made anew")
+    bare.estate.world.registry.flows.set()
+    await bare.at(FIRST, version)
+    assert host.machine.installed.kubernetes == version
+    bare.watchman.excuse("wrote its plan reprovision a second time")
 
 
 async def test_an_inventory_that_is_deleted_goes_when_its_machine_does_and_its_host_registers_anew(bare: Bare) -> None:

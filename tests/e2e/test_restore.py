@@ -52,7 +52,7 @@ def test_a_cluster_whose_control_planes_are_all_lost_comes_back_with_its_data(fl
     ]
 
     fleet.lab.run("host", "power-off", dead)
-    fleet.plane.until("the API server is gone", lambda: fleet.nodes() is None, 120)
+    fleet.plane.until("the API server is gone", lambda: not fleet.nodes(), 120)
     serve = f"{fleet.prefix}.1:{free_port()}"
     told = slipway(fleet, "restore", NAME, f"--from={store}", f"--serve={serve}", "--hosts-lost", "--yes", "-o", "json", patience=PATIENCE)
     stages = [json.loads(line)["stage"] for line in told.splitlines()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from typing import Any
 
 import pytest
 from simulation.clusters import catalog, manifests
@@ -36,7 +37,7 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("SLIPWAY_E2E") != "1", reason="takes the time of a lease: run it with `make e2e`"),
 ]
 OLDER = "v1.34.9"
-PATIENCE = 60.0
+PATIENCE = 180.0
 # One of each shard.
 CLUSTERS = [next(name for name in ("paris", "lyon", "nice", "metz") if shard_of(SPACE, name, 2) == shard) for shard in (0, 1)]
 _PER_CLUSTER = {"machines", "machinesets", "machinedeployments", "kubeadmconfigs", "baremetalmachines", "kubeadmcontrolplanes"}
@@ -70,8 +71,8 @@ async def test_a_rollout_goes_on_when_one_of_two_managers_is_cut_off_and_nothing
         await eventually(lambda: first.shards == {0, 1}, "the other one has both shards", PATIENCE)
         # Seen to be unchanged for as long as it lasts, by who looks several times a second; and then all is listed anew.
         assert loop.time() - began < TIMES.lease_duration + 3.0
-        with pytest.raises(LeaseLostError, match="could not be renewed within 10s"):
-            await asyncio.wait_for(second.task, 10)
+        with pytest.raises(LeaseLostError, match=f"could not be renewed within {TIMES.renew_deadline:g}s"):
+            await asyncio.wait_for(second.task, 30)
         await _at(estate, OLDER, planes=FIRST)
         _keeps_its_own(first, *CLUSTERS, hosts)
 
@@ -106,7 +107,7 @@ def _clusters_written_by(estate: ReplicatedEstate, replica: Replica) -> set[str]
     return {cluster for cluster in CLUSTERS for name in named if name.startswith(cluster)}
 
 
-def _worker(estate: ReplicatedEstate, cluster: str) -> dict[str, object]:
+def _worker(estate: ReplicatedEstate, cluster: str) -> dict[str, Any]:
     found = LocalClient(estate.server.core).list(MACHINE, SPACE)
     return next(each for each in found if each["metadata"]["name"].startswith(f"{cluster}-workers"))
 

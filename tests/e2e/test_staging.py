@@ -1,8 +1,8 @@
 """The same rollout of workers twice, with an image that comes through a slow line when it is needed, and with one that was staged ahead.
 
 What is slowed down is the registry alone, to LINE for all hosts together; hosts transfer every layer of an image, as elemental-toolkit
-does, instead of taking what the lab's machine has of it.  The control plane is ahead of the workers from the beginning, so that nothing
-else is rolled.
+does, instead of taking what the lab's machine has of it.  The second image is staged while the control plane is rolled, as workers follow
+it; their rollout is begun when every one of them has it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,23 @@ MOST = 0.6
 
 
 def test_a_node_is_out_for_its_drain_reboot_and_join_alone_where_its_image_was_staged(tmp_path: Path) -> None:
-    with baremetal(tmp_path, "stage", Shape(1, 2, 1, 2), OLD, NEW, NEWEST) as fleet, SlowRegistry(fleet.registry, PORT, LINE) as line:
+    # Two hosts for a control plane of one: its address needs a peer, and its rollout a spare.
+    shape = Shape(1, 2, 2, 2)
+    with baremetal(tmp_path, "stage", shape, OLD, NEW, NEWEST) as fleet, SlowRegistry(fleet.registry, PORT, LINE) as line:
         fleet.registry = line.address
-        fleet.add_to_catalog(NEW)
-        fleet.add_to_catalog(NEWEST)
-        fleet.make_cluster(NEWEST, OLD)
-        fleet.wait_for_cluster(NEWEST, OLD)
+        fleet.make_cluster(OLD, OLD)
+        fleet.wait_for_cluster(OLD, OLD)
         for host in fleet.workers().values():
             fleet.lab.on(host, "mkdir -p /etc/slipway-lab && touch /etc/slipway-lab/transfer-every-layer")
 
+        upgrade_control_plane(fleet, NEW, OLD)
         came = line.sent
         on_demand = roll(fleet, NEW)
         pulled = (line.sent - came) / len(on_demand)
 
-        stage(fleet, NEWEST)
+        fleet.kubectl("patch", "machineinventorypool", POOL, "--type=merge", '-p={"spec":{"imageStaging":"Ahead"}}')
+        upgrade_control_plane(fleet, NEWEST, NEW)
+        wait_until_staged(fleet, NEWEST)
         came = line.sent
         ahead = roll(fleet, NEWEST)
         left = (line.sent - came) / len(ahead)
@@ -53,18 +56,24 @@ def test_a_node_is_out_for_its_drain_reboot_and_join_alone_where_its_image_was_s
     assert ratio <= MOST
 
 
+def upgrade_control_plane(fleet: Baremetal, version: str, workers: str) -> None:
+    fleet.add_to_catalog(version)
+    fleet.upgrade_control_plane(version)
+    fleet.wait_for_cluster(version, workers, 2400)
+
+
 def roll(fleet: Baremetal, version: str) -> list[Replacement]:
+    """The workers, to the version of their control plane."""
     with replacements.Replacements(fleet) as replaced:
         fleet.upgrade_workers(version)
-        fleet.wait_for_cluster(NEWEST, version, 2400)
+        fleet.wait_for_cluster(version, version, 2400)
     rows = replaced.rows()
     assert len(rows) == fleet.shape.workers
     return rows
 
 
-def stage(fleet: Baremetal, version: str) -> None:
+def wait_until_staged(fleet: Baremetal, version: str) -> None:
     """Until every worker's host has the image, while it serves."""
-    fleet.kubectl("patch", "machineinventorypool", POOL, "--type=merge", '-p={"spec":{"imageStaging":"Ahead"}}')
 
     def is_staged() -> bool:
         images = fleet.object("machineinventorypool", POOL).get("status", {}).get("images") or []

@@ -18,6 +18,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet import manifests as made
+from slipway.fleet import registry
 from slipway.fleet.manifests import Installation
 from slipway.kube.aio import PatchType
 from slipway.runtime import apply, rbac
@@ -147,6 +148,24 @@ def test_permissions_are_what_is_declared_and_what_the_manager_itself_needs() ->
     assert list(leading) == [lease.namespace]
     assert rbac.allows(leading[lease.namespace], "update", LEASE.group, LEASE.plural, lease.name)
     assert not rbac.allows(leading[lease.namespace], "update", LEASE.group, LEASE.plural, "another")
+
+
+def test_replicas_that_share_the_work_may_look_at_the_leases_of_their_division_and_hold_them() -> None:
+    division = registry.division_leases(("bootstrap",), "e-manager", 2)
+    shared = made.manifests(INSIDE._replace(shards=2, division=division))
+    (role,) = [each for each in shared if each["kind"] == "Role" and each["metadata"]["namespace"] == "e-manager"]
+    leases = [(set(each["verbs"]), each.get("resourceNames")) for each in role["rules"] if "leases" in each["resources"]]
+    names = [f"slipway-manager-bootstrap-{sort}-{number}" for sort in ("member", "shard") for number in (0, 1)]
+    assert leases == [({"create", "list"}, None), ({"get", "update"}, names)]
+    (deployment,) = [each for each in shared if each["kind"] == "Deployment"]
+    assert deployment["spec"]["replicas"] == 2
+    assert "--shards=2" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_leases_of_shards_are_named_after_the_controllers_unless_it_is_all_of_them() -> None:
+    assert registry.division_name(registry.chosen(["all"])) == "slipway-manager"
+    assert registry.division_name(("baremetal", "inventory")) == "slipway-manager-inventory-baremetal"
+    assert registry.division_leases(("inventory",), "home", 1) == []
 
 
 def test_with_the_dashboard_come_its_service_its_port_and_a_role_of_its_own() -> None:

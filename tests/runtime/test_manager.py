@@ -19,6 +19,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
+from slipway.kube.errors import ConflictError
 from slipway.runtime.controller import Watch
 from slipway.runtime.leader import LeaseLostError, LeaseTimes, holder, taken
 from slipway.runtime.manager import Lease, Manager, ManagerOptions
@@ -299,8 +300,17 @@ async def test_a_lease_that_is_lost_ends_the_work_of_the_others_too(server: Embe
         manager.add(other, lease=Lease("default", "second"))
         task = asyncio.create_task(manager.run(asyncio.Event()))
         await eventually(lambda: one.asked and other.asked)
-        lease = await client.get(LEASE, "second", "default")
-        await client.update(LEASE, taken(lease, "a-thief", QUICK, datetime.now(UTC), namespace="default", name="second"))
+
+        async def stolen() -> bool:
+            lease = await client.get(LEASE, "second", "default")
+            try:
+                await client.update(LEASE, taken(lease, "a-thief", QUICK, datetime.now(UTC), namespace="default", name="second"))
+            except ConflictError:
+                # It was just renewed.
+                return False
+            return True
+
+        await eventually(stolen)
         with pytest.raises(LeaseLostError, match="a-thief has taken the lease default/second"):
             await asyncio.wait_for(task, 15)
         assert holder(await client.get(LEASE, "slipway-manager-leader", "default")) == ""

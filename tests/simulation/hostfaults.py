@@ -30,6 +30,7 @@ async def small_cluster() -> AsyncIterator[Bare]:
         await made.scale_workers(1)
         await made.at(FIRST, FIRST)
         yield made
+        assert made.wrong == []
 
 
 def spares(bare: Bare) -> list[Life]:

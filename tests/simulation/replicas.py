@@ -23,7 +23,7 @@ from slipway.kube.connection import Connection
 from slipway.runtime.leader import LeaseTimes
 from slipway.runtime.manager import Manager
 
-TIMES = LeaseTimes(lease_duration=12.0, renew_deadline=10.0, retry_period=0.3)
+TIMES = LeaseTimes(lease_duration=20.0, renew_deadline=17.0, retry_period=0.3)
 _WRITES = ("create", "update", "patch", "delete")
 
 

@@ -9,7 +9,7 @@ from simulation.estate import Estate, condition
 
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE, MACHINE_INVENTORY, MACHINE_INVENTORY_POOL, Kind
 from slipway.embedded.registry.resources import bucket_of
-from slipway.embedded.storage.store import ADDED, DELETED, Change
+from slipway.embedded.storage.store import ADDED, DELETED, Change, Store
 from slipway.fleet.baremetal.plans.planfacts import PlanFacts, plan_facts
 
 Manifest = dict[str, Any]
@@ -37,7 +37,10 @@ class Watchman:
         self._gone: set[str] = set()
         self._claims: dict[str, str] = {}
         self._last: dict[str, PlanFacts] = {}
-        store = estate.server.core.store
+        self.look_at(estate.server.core.store)
+
+    def look_at(self, store: Store) -> None:
+        """Of an API server that was started anew, too."""
         for kind, look in {
             MACHINE_INVENTORY: self._inventory,
             MACHINE_INVENTORY_POOL: self._pool,

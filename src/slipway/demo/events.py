@@ -175,7 +175,7 @@ _TOLD = {
     BOOTING: "has applied its plan and boots {version}",
     MEMBER: "is a Node of Kubernetes {version}",
     CLEANING: "leaves the cluster, and is cleaned",
-    FAILED: "has failed",
+    FAILED: "does not go on",
 }
 
 

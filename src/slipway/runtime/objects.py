@@ -59,7 +59,7 @@ _MANAGED_FIELDS = "managedFields"
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def without_managed_fields(raw: msgspec.Raw) -> bytes:
+def without_managed_fields(raw: msgspec.Raw | bytes) -> bytes:
     """An object without the record of who wrote what: half of it, of which a cache has no use.  In memory of its own."""
     content = bytes(raw)
     if _MANAGED_FIELDS.encode() not in content:

@@ -51,7 +51,10 @@ def test_status_without_a_namespace_is_of_all_of_them(run: Run, kubeconfig: Path
 def test_the_namespace_of_the_context_is_the_default_and_all_can_be_asked_for(run: Run, kubeconfig: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "kubeconfig"
     elsewhere.write_text(kubeconfig.read_text().replace("    user: admin\n", "    user: admin\n    namespace: elsewhere\n", 1))
-    assert run("fleet", "status", "--kubeconfig", str(elsewhere)).out == "There are no clusters in the namespace elsewhere.\n"
+    assert (
+        run("fleet", "status", "--kubeconfig", str(elsewhere)).out
+        == "There are no clusters in the namespace elsewhere: -A looks in all of them.\n"
+    )
     assert run("fleet", "status", "-A", "--kubeconfig", str(elsewhere)).out.startswith("fleet/prod")
     assert run("fleet", "status", "-n", SPACE, "--kubeconfig", str(elsewhere)).out.startswith("fleet/prod")
 

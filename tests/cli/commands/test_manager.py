@@ -27,6 +27,8 @@ from slipway.embedded.server import EmbeddedServer
     [
         (["--controllers=foo"], "--controllers takes bootstrap, machines, controlplane, inventory, baremetal, all, comma-separated"),
         (["--controllers="], "no controller is named"),
+        (["--leader-elect", "--shards=0"], "0 for --shards is not a number from 1 to 64"),
+        (["--shards=2"], "--shards=2 needs --leader-elect: managers agree by Leases on who works on which clusters"),
         (["--concurrency=0"], "0 for --concurrency is not a number from 1 to 1000"),
         (["--webhook-port=65536"], "65536 for --webhook-port is not a number from 0 to 65535"),
         (["--health-addr=9440"], '--health-addr "9440" is not an address to listen on'),

@@ -90,7 +90,10 @@ def test_no_line_of_a_table_is_wider_than_the_terminal() -> None:
 
 def test_no_clusters_is_a_sentence_and_what_may_not_be_seen_is_named() -> None:
     view = overview(Objects(missing={"Machine": "you may not list machines"}), NOW)
-    assert status(view, PLAIN, NOW, "fleet") == "There are no clusters in the namespace fleet.\n\nnot shown: you may not list machines\n"
+    assert (
+        status(view, PLAIN, NOW, "fleet")
+        == "There are no clusters in the namespace fleet: -A looks in all of them.\n\nnot shown: you may not list machines\n"
+    )
 
 
 def test_kinds_of_hosts_that_nobody_uses_are_not_missed() -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
+from runtime.manual_clock import ManualClock
 from runtime.replay_server import EXPIRED, EXPIRED_EVENT, FORBIDDEN, NO_SUCH_RESOURCE, ReplayServer, bookmark, event, item, page
 from support.waiting import eventually
 
@@ -282,6 +283,22 @@ async def test_a_resync_tells_everything_again(server: ReplayServer, follow: Fol
     followed = follow(resync=0.2)
     await (await server.next_list()).answer(page(10, item("a", 5)))
     await eventually(lambda: ("a", "5", "5") in followed.told)
+
+
+async def test_many_objects_are_told_again_some_at_a_time_and_not_those_that_changed_meanwhile(
+    server: ReplayServer, follow: Follow
+) -> None:
+    followed, clock = follow(), ManualClock()
+    await (await server.next_list()).answer(page(10, *(item(f"n{number:02d}", 5) for number in range(30))))
+    watch = await server.next_watch()
+    followed.told.clear()
+    look = asyncio.create_task(followed.informer._look_again(clock))
+    await eventually(lambda: len(followed.told) == 25)
+    await watch.send(event("MODIFIED", "n29", 11))
+    await eventually(lambda: followed.told[-1] == ("n29", "5", "11"))
+    clock.advance(5.0)
+    await look
+    assert [name for name, old, new in followed.told if old == new] == [f"n{number:02d}" for number in range(29)]
 
 
 async def test_who_comes_late_is_told_what_is_there_and_who_leaves_nothing_more(server: ReplayServer, follow: Follow) -> None:

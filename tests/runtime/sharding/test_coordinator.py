@@ -171,3 +171,23 @@ async def test_a_shard_whose_lease_is_just_being_released_is_not_taken_back_befo
         await place.quiet()
         assert 1 not in first.may_work_on() or await place.holder_of("manager-shard-1") == "a"
         await place.until(lambda: first.may_work_on() == {0, 1}, 10)
+
+
+async def test_one_who_sits_down_while_the_last_one_leaves_keeps_the_guards_shut() -> None:
+    async with town() as place:
+        last = place.join("a")
+        await place.until(lambda: last.working == {0, 1}, 10)
+        last.task.cancel()
+        await asyncio.wait({last.task})
+        assert last.coordinator.seat is not None
+        await last.coordinator.seat.release()
+        # It has read that nobody sits, and is about to open the guards, when another one sits down.
+        guards = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
+        new = place.join("b")
+        await place.quiet()
+        assert new.coordinator.seat is not None
+        now = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
+        for before, after in zip(guards, now, strict=True):
+            assert before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]
+        await last.coordinator._open_guards()
+        assert await place.holder_of("machines") == "default/manager in 2 shards"

@@ -18,6 +18,7 @@ from slipway.api.cluster.kinds import (
     CLUSTER_ROLE_BINDING,
     CONFIG_MAP,
     CUSTOM_RESOURCE_DEFINITION,
+    MACHINE_DEPLOYMENT,
     NAMESPACE,
     POD,
     REPLICA_SET,
@@ -131,6 +132,18 @@ async def test_a_role_that_can_only_read_rehearses_all_of_it_and_is_told_what_wo
     assert not report.ok
     assert all(move.end is not None for move in report.moves)
     assert any("everything is at" in line for line in told)
+
+
+async def test_what_is_paused_would_not_be_upgraded() -> None:
+    recording = recorded.load()
+    (workers,) = recording.management[MACHINE_DEPLOYMENT.plural]
+    workers["spec"]["paused"] = True
+    async with real(recording) as found:
+        report = await rehearse(found.way_of(), found.wanted(), lambda line: None)
+    assert not report.ok
+    assert not report.moves
+    (stop,) = [each for each in report.findings if each.weight == "stops"]
+    assert "the MachineDeployment demo-workers is paused, and nobody would act on a patch" in stop.message
 
 
 async def test_a_right_that_is_missing_is_named() -> None:

@@ -241,11 +241,11 @@ def _cluster(call: Invocation, missing: str) -> str:
 def _place(call: Invocation, flag: str) -> Place:
     from slipway.fleet.snapshots import places
 
-    text = call.text(flag)
+    text, secret = call.text(flag), call.text("store-secret")
     try:
-        return places.place(text if text.startswith("s3://") else os.path.abspath(text), call.text("store-secret"))
+        return places.place(text if text.startswith("s3://") else os.path.abspath(text), secret)
     except OperatorError as error:
-        raise UsageError(f"--{flag}: {error.message}; name the Secret with --store-secret") from None
+        raise UsageError(f"--{flag}: {error.message}{'' if secret else '; name it with --store-secret'}") from None
 
 
 def _path(text: str) -> Path:

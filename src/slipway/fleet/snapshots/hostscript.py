@@ -73,7 +73,11 @@ else
     image=$(sed -n 's/^ *image: //p' "$work/etcd.yaml")
     ctr -n k8s.io images ls -q | grep -Fqx "$image" || crictl pull "$image" || ctr -n k8s.io images pull "$image"
     mkdir -p "$work/image"
-    mountpoint -q "$work/image" || ctr -n k8s.io images mount "$image" "$work/image"
+    if ! mountpoint -q "$work/image"; then
+        # What a power cut has left.
+        ctr -n k8s.io snapshots rm "$work/image" 2> /dev/null || true
+        ctr -n k8s.io images mount "$image" "$work/image"
+    fi
     tool="$work/image/usr/local/bin/etcdutl"
 fi
 bump=""

@@ -7,7 +7,6 @@ that was signed.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import tempfile
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -20,11 +19,13 @@ import aiohttp
 from yarl import URL
 
 from slipway.api.machinery.errors import OperatorError
+from slipway.credentials import tls
 from slipway.fleet.snapshots import sigv4
 from slipway.fleet.snapshots.record import DATABASE
 from slipway.fleet.snapshots.sigv4 import Credentials, Request
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from slipway.fleet.snapshots.record import Snapshot
@@ -187,7 +188,7 @@ class S3:
     def _tls(self) -> ssl.SSLContext | bool:
         if not self._bucket.ca:
             return True
-        return ssl.create_default_context(cadata=self._bucket.ca.decode())
+        return tls.trusting(self._bucket.ca.decode())
 
 
 async def _whole(answer: aiohttp.ClientResponse, where: str) -> bytes:

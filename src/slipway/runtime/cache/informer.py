@@ -48,6 +48,8 @@ _SHORT_WATCH = 1.0
 # So many failures in a row, and the version to resume from is no longer trusted: the server may have been restored from a backup.
 _RESUMES = 5
 RESYNC = 10 * 3600.0
+# When everything is looked at again: so many objects at once, and so many a second.  With 10,000 objects that takes half an hour.
+_AT_ONCE, _A_SECOND = 25, 5.0
 
 
 class Scope(NamedTuple):
@@ -281,16 +283,28 @@ class Informer:
         self._backoff.reset()
 
     async def _resync(self, clock: Clock) -> None:
+        spent = 0.0
         while True:
             # Not all informers at the same moment.
-            await sleep(clock, self._resync_every * random.uniform(0.9, 1.1))
-            for known in self.store.list():
+            await sleep(clock, max(0.0, self._resync_every * random.uniform(0.9, 1.1) - spent))
+            began = clock.time()
+            await self._look_again(clock)
+            spent = clock.time() - began
+
+    async def _look_again(self, clock: Clock) -> None:
+        """Tell of every object again, of some at a time: a look at ten thousand is not in the way of what changes meanwhile."""
+        for number, known in enumerate(self.store.list(), 1):
+            # One that has changed since was told of by that.
+            if self.store.get(known.name, known.namespace) is known:
                 self._tell(known, known)
+            if number % _AT_ONCE == 0:
+                await sleep(clock, _AT_ONCE / _A_SECOND)
 
     def _decoded(self, raw: msgspec.Raw) -> Object:
         """An object with memory of its own: what the client gives shares that of the whole answer."""
         try:
-            return Object(self.scope.kind, without_managed_fields(raw))
+            # Most of what another process has is not kept, and need not be made small first.
+            return Object(self.scope.kind, without_managed_fields(raw) if self._keep is None else bytes(raw))
         except msgspec.MsgspecError as error:
             raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
 
@@ -300,7 +314,7 @@ class Informer:
             if kept is None:
                 self._remove(new)
                 return
-            new = kept
+            new = kept if kept is not new else Object(self.scope.kind, without_managed_fields(new.raw))
         if self._most and len(self.store) >= self._most and self.store.get(new.name, new.namespace) is None:
             raise UnreachableError(f"there are more than {self._most} {self.scope}, which are not all kept")
         old = self.store.put(new)

@@ -147,17 +147,21 @@ class Coordinator:
 
     async def leave(self) -> None:
         """Give everything up, in order: the shards, the seat, and the guards if nobody else needs them."""
+        if self.seat is None:
+            return
+        # All of them: one may have been written whose answer never came.
         for shard in self.shards:
-            if shard.leader == self.who:
-                await shard.release()
-        if self.seat is not None:
-            await self.seat.release()
-            await self._open_guards()
+            await shard.release()
+        await self.seat.release()
+        await self._open_guards()
 
     async def _sit_down(self) -> None:
-        """Become a member: the guards first, and once more when there is a seat, as the last one to go may have opened them meanwhile."""
+        """Become a member: the guards first, and when there is a seat they are written, or the last one to go might open them all the same.
+
+        See :meth:`_open_guards`.
+        """
         while True:
-            if await self._guarded() and await self._read() and await self._take_seat() and await self._guarded():
+            if await self._guarded() and await self._read() and await self._take_seat() and await self._guarded(written=True):
                 self.waits_for = ""
                 _log.info("A member of those who share the work", extra=self._fields())
                 return
@@ -166,9 +170,9 @@ class Coordinator:
                 self.seat = None
             await self._rest()
 
-    async def _guarded(self) -> bool:
+    async def _guarded(self, *, written: bool = False) -> bool:
         for guard in self.guards:
-            if not await guard.attempt():
+            if not await (guard.confirm() if written else guard.attempt()):
                 self._wait_for(f"{guard.leader or 'somebody else'} holds the lease {guard.namespace}/{guard.name}")
                 return False
         return True
@@ -236,7 +240,7 @@ class Coordinator:
     async def _open_guards(self) -> None:
         """Release the guards where nobody has a seat.
 
-        They are read before the seats are: who sits down after that renews them, and then what was read is not what is there.
+        They are read before the seats are: who sits down after that writes them, and then what was read is not what is there.
         """
         try:
             async with asyncio.timeout(self._times.renew_deadline):

@@ -23,6 +23,11 @@ class SharedElector(Elector):
         # One who was faster may have had the same name.
         return await super().attempt() or await super().attempt()
 
+    async def confirm(self) -> bool:
+        """Write the Lease, whoever has renewed it last: what others have read of it before is no longer what is there."""
+        self._leading = False
+        return await self.attempt()
+
     async def _renew(self, lease: Manifest) -> bool:
         for _ in range(2):
             began = self._clock.time()

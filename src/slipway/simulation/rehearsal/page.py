@@ -84,9 +84,10 @@ def _findings(found: Sequence[Finding]) -> str:
     if not found:
         return ""
     rows = "".join(
-        f'<tr><td class="{"bad" if each.weight in FATAL else ""}">{each.weight}</td><td>{escape(each.object)}</td>'
-        f"<td>{escape(each.message)}{f'<br>→ {escape(each.to_do)}' if each.to_do else ''}</td></tr>"
+        f'<tr><td class="{"bad" if each.weight in FATAL else "word"}">{each.weight}</td><td>'
+        f"{f'<strong>{escape(each.object)}</strong>: ' if each.object else ''}{escape(each.message)}"
+        f"{f'<br>→ {escape(each.to_do)}' if each.to_do else ''}</td></tr>"
         for each in found
     )
-    head = "<tr><th>Weight<th>What<th>Why</tr>"
+    head = "<tr><th class=word>Weight<th>What</tr>"
     return f"<section><h2>Findings</h2><table><thead>{head}</thead><tbody>{rows}</tbody></table></section>"

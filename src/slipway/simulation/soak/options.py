@@ -46,9 +46,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """How long clusters are rolled before everything comes to rest once."""
         return min(max(self.seconds / _ROUNDS, _SHORTEST), _LONGEST)
 
-    def mortal_until(self, made: float) -> float:
-        """Until when managers die, in seconds since the start, where clusters were made by ``made``."""
-        return made + (self.seconds - made) * _MORTAL
+    @property
+    def mortal(self) -> float:
+        """In how many of the seconds, from the first on, managers die."""
+        return self.seconds * _MORTAL
 
     @property
     def standby(self) -> int:
@@ -65,7 +66,7 @@ def parse(words: list[str], kinds: tuple[str, ...]) -> Options:
     parser = argparse.ArgumentParser(
         prog="make soak ARGS=…", description="Rolls simulated clusters up and down while things go wrong, and watches what must never be."
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="for how long (60)")
+    parser.add_argument("--minutes", type=float, default=60.0, help="for how long, once the clusters are made (60)")
     parser.add_argument("--seed", type=int, help="the same seed brings the same operations and faults in the same order")
     parser.add_argument("--clusters", type=int, default=20, help="how many clusters, of three control planes and two workers (20)")
     parser.add_argument("--kills", type=int, default=0, help="kill the manager exactly so often, and fail where the time is too short")

@@ -87,7 +87,7 @@ class Soak:
         self._draws = draws(options.seed, options.clusters, options.only)
         self._killing = random.Random(f"{options.seed}/kills")
         self._being_killed = False
-        self._mortal_until = 0.0
+        self._made = 0.0
 
     async def run(self) -> None:
         options = self.options
@@ -101,8 +101,8 @@ class Soak:
                 await self._make(await self.ground.register(options.hosts))
                 beside.append(asyncio.create_task(Repairer(self.ground, self.record, self.operators, self.dead).run(), name="repairer"))
                 await self._rest()
-                self._mortal_until = options.mortal_until(self.record.now)
-                while self.record.now < options.seconds and not all(each.stalled for each in self.operators):
+                self._made = self.record.now
+                while self._rolled < options.seconds and not all(each.stalled for each in self.operators):
                     await self._round(beside)
                 self._judge_all()
             finally:
@@ -111,6 +111,11 @@ class Soak:
                 await asyncio.gather(*beside, return_exceptions=True)
                 self.cpu = self.ground.manager.use().cpu
         self.record.note(Event(event=ENDED, text="violated" if self.record.violations else "everything held"))
+
+    @property
+    def _rolled(self) -> float:
+        """Seconds since the clusters were made."""
+        return self.record.now - self._made
 
     # The parts of a run.
 
@@ -135,7 +140,7 @@ class Soak:
     async def _round(self, beside: list[asyncio.Task[None]]) -> None:
         self.rounds += 1
         self._over.clear()
-        length = min(self.options.round, max(self.options.seconds - self.record.now, 1.0))
+        length = min(self.options.round, max(self.options.seconds - self._rolled, 1.0))
         mortal = self._is_mortal()
         self._calm.clear()
         async with asyncio.TaskGroup() as group:
@@ -162,7 +167,7 @@ class Soak:
     def _is_mortal(self) -> bool:
         if self.options.only and MANAGER_KILLED not in self.options.only:
             return False
-        return self.kills < self.options.kills if self.options.kills else self.record.now < self._mortal_until
+        return self.kills < self.options.kills if self.options.kills else self._rolled < self.options.mortal
 
     async def _let_fail(self, group: asyncio.TaskGroup) -> None:
         while not self._calm.is_set():

@@ -101,6 +101,20 @@ async def test_a_pool_that_stages_no_more_takes_all_of_it_back(metal: Estate) ->
     assert [each["type"] for each in status["conditions"] if each["type"] == "ImagesStaged"] == []
 
 
+async def test_a_host_that_leaves_the_pool_needs_no_image_any_more(metal: Estate) -> None:
+    staged = await prepared(metal, hosts=3)
+    await metal.patch(CONFIG_MAP, "elemental-image-catalog", CATALOG)
+    await staged.look()
+    # One goes to a pool that does not stage, the other to none.
+    await metal.patch(MACHINE_INVENTORY_POOL, "pool", {"spec": {"machineInventories": [{"name": "rack-1"}]}})
+    await metal.pool("rack-2", name="other")
+    await metal.settle()
+    await staged.settle_secrets()
+    await metal.reconcile("other", metal.pools)
+    await metal.reconcile("pool", metal.pools)
+    assert [await staged.asked(host) is not None for host in ("rack-1", "rack-2", "rack-3")] == [True, False, False]
+
+
 async def test_a_pool_at_rest_is_written_no_more(metal: Estate) -> None:
     staged = await prepared(metal)
     await metal.patch(CONFIG_MAP, "elemental-image-catalog", CATALOG)

@@ -38,7 +38,7 @@ from slipway.runtime.objects import DONE, Object, Request, Result, timestamp
 from slipway.runtime.rbac import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from slipway.api.cluster.infrastructure.pool import MachineInventoryPoolSpec, PoolMember
     from slipway.fleet.baremetal.options import BaremetalOptions
@@ -180,8 +180,10 @@ class MachineInventoryPoolReconciler:
         if not paused_by(facts, manifest):
             hosts |= await self._mark(found, members, hosts)
             hosts, quarantined = await self._free_quarantined(facts, hosts)
-            if registry := _registry(cluster):
-                await self._name_registry(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], registry)
+            beside: dict[str, str | None] = {elemental.REGISTRY_ADDRESS_ANNOTATION: registry} if (registry := _registry(cluster)) else {}
+            # What another pool asked its hosts for.
+            beside |= {elemental.STAGE_IMAGE_ANNOTATION: None} if spec.image_staging != names.AHEAD else {}
+            await self._annotate_plans(request.namespace, [name for name, host in hosts.items() if host.pool == found.name], beside)
             result = Result(_LOOK_AT_QUARANTINE) if quarantined else DONE
         orphans = await self._orphans(request.namespace, hosts)
         self._tell(scope, status, spec, members, hosts, orphans)
@@ -251,6 +253,7 @@ class MachineInventoryPoolReconciler:
         for each in await self._cache.list(MACHINE_INVENTORY, index=(MARK_INDEX, f"{found.namespace}/{found.name}")):
             if each.name not in mine.members and host_from(each).owner is None:
                 await self._annotate(found.namespace, each.name, host_from(each), {names.POOL_ANNOTATION: None})
+                await self._annotate_plans(found.namespace, [each.name], {elemental.STAGE_IMAGE_ANNOTATION: None})
         return changed_hosts
 
     async def _free_quarantined(self, cluster: ClusterFacts, hosts: dict[str, Host]) -> tuple[dict[str, Host], bool]:
@@ -303,19 +306,13 @@ class MachineInventoryPoolReconciler:
                 )
         return False
 
-    async def _name_registry(self, namespace: str, hosts: Iterable[str], registry: str) -> None:
-        """Tell hosts which registry to try, and to report on: by their plan Secrets, of which one that is in flight is left alone."""
+    async def _annotate_plans(self, namespace: str, hosts: Iterable[str], wanted: Mapping[str, str | None]) -> None:
+        """Tell hosts, beside their plans, which registry to try and to report on, and that they need no image ahead."""
         known = self._cache.informer(SECRET, labels=f"{elemental.MANAGED_LABEL}={elemental.MANAGED}").store
         for name in hosts:
             seen = known.get(name, namespace)
-            if seen is None or seen.metadata.annotations.get(elemental.REGISTRY_ADDRESS_ANNOTATION) == registry:
-                continue
-            secret = await self._client.find(SECRET, name, namespace)
-            if secret is None or planfacts.plan_facts(secret).in_flight:
-                continue
-            patch = annotations_patch(secret["metadata"]["resourceVersion"], {elemental.REGISTRY_ADDRESS_ANNOTATION: registry})
-            with suppress(ConflictError, NotFoundError):
-                await self._client.patch(SECRET, name, namespace, patch, type=PatchType.MERGE)
+            if seen is not None and any(seen.metadata.annotations.get(key) != value for key, value in wanted.items()):
+                await planfacts.annotate(self._client, name, namespace, wanted)
 
     async def _annotate(
         self, namespace: str, name: str, host: Host, changes: dict[str, str | None], *, cleaned: datetime | None = None

@@ -6,6 +6,7 @@ there, and needs no memory of having written it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,8 @@ from slipway.api.cluster.kinds import SECRET
 from slipway.api.elemental import names as elemental
 from slipway.api.elemental import plan as plans
 from slipway.fleet.contract import conditions
+from slipway.kube.aio import PatchType
+from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.objects import timestamp
 
 if TYPE_CHECKING:
@@ -137,3 +140,16 @@ async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks,
     }
     data = {**(secret.get("data") or {}), **plans.written(raw, marks.type, max_failures)}
     return await client.update(SECRET, {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data})
+
+
+async def annotate(client: AsyncClient, name: str, namespace: str, changes: Mapping[str, str | None]) -> None:
+    """Tell a host something beside its plan, by annotations of its Secret; one that works on a plan is left alone.
+
+    None takes an annotation away.  Whoever was faster is followed by an event, after which it is decided anew.
+    """
+    secret = await client.find(SECRET, name, namespace)
+    if secret is None or plan_facts(secret).in_flight:
+        return
+    patch = {"metadata": {"resourceVersion": secret["metadata"]["resourceVersion"], "annotations": dict(changes)}}
+    with suppress(ConflictError, NotFoundError):
+        await client.patch(SECRET, name, namespace, patch, type=PatchType.MERGE)

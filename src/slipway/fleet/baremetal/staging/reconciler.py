@@ -6,7 +6,6 @@ with its facts, which the inventory's status has.  Nothing is remembered here.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ from slipway.api.elemental import staging as asked
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.elemental.staging import Wanted
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.baremetal.hosts.host import annotations_patch, host_from
+from slipway.fleet.baremetal.hosts.host import host_from
 from slipway.fleet.baremetal.hosts.pool import member_names
 from slipway.fleet.baremetal.plans import catalog, planfacts
 from slipway.fleet.baremetal.plans.catalogs import Catalogs
@@ -44,8 +43,6 @@ from slipway.fleet.contract.facts import ClusterFacts, cluster_from, owner_from,
 from slipway.fleet.contract.references import changed
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
-from slipway.kube.aio import PatchType
-from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.cache.cache import ON_ITS_WAY
 from slipway.runtime.controller import Watch
 from slipway.runtime.objects import DONE, Request, Result, timestamp
@@ -173,7 +170,8 @@ class StagingReconciler:
         now = self._clock()
         changes = decision.questions(members, wanted, self._options.staging_hosts, self._options.host_deadline, now)
         for name, meant in changes.items():
-            await self._ask(name, request.namespace, meant, now)
+            value = asked.encode(Wanted(meant.image, meant.version, timestamp(now))) if meant is not None else None
+            await planfacts.annotate(self._client, name, request.namespace, {elemental.STAGE_IMAGE_ANNOTATION: value})
         scope = Scope(
             self._client, self._cache, MACHINE_INVENTORY_POOL, manifest, facts, now, owned_conditions=(names.IMAGES_STAGED_CONDITION,)
         )
@@ -277,14 +275,3 @@ class StagingReconciler:
             else:
                 found[version] = Wanted(image, version)
         return found, unknown
-
-    async def _ask(self, name: str, namespace: str, meant: Wanted | None, now: datetime) -> None:
-        """Tell a host what to fetch, or that it need not; one that works on a plan is left alone."""
-        secret = await self._client.find(SECRET, name, namespace)
-        if secret is None or planfacts.plan_facts(secret).in_flight:
-            return
-        value = asked.encode(Wanted(meant.image, meant.version, timestamp(now))) if meant is not None else None
-        patch = annotations_patch(secret["metadata"]["resourceVersion"], {elemental.STAGE_IMAGE_ANNOTATION: value})
-        with suppress(ConflictError, NotFoundError):
-            # Who was faster is followed by an event that brings us back.
-            await self._client.patch(SECRET, name, namespace, patch, type=PatchType.MERGE)

@@ -103,11 +103,11 @@ table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.375rem .75rem .375rem 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
 th{color:var(--quiet);font-weight:600;font-size:.875rem}
 .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-.ok,.bad{white-space:nowrap;overflow-wrap:normal}
+td.ok,td.bad,.word{white-space:nowrap;overflow-wrap:normal}
 .log{list-style:none;margin:0;padding:0;font:.8125rem/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
 .log li{padding:.125rem 0}
 time{color:var(--quiet)}
-summary{cursor:pointer;font-weight:600}
+details{margin-top:1.5rem}summary{cursor:pointer;font-weight:600}
 @media (max-width:36rem){.host,.axis{grid-template-columns:1fr;gap:0}.host{margin:.5rem 0}.axis .name{display:none}
 td,th{padding-right:.5rem;font-size:.9375rem}}
 """

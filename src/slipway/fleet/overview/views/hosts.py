@@ -36,7 +36,11 @@ def page(found: Sequence[HostView], view: Overview, terminal: Terminal, now: dat
     if found:
         return hosts(found, terminal, now, namespaces=not namespace) + (f"\n{missing}" if missing else "")
     place = f"in the namespace {namespace}" if namespace else "in any namespace"
-    return (f"No host {place} is like that; there are {len(view.hosts)}.\n" if view.hosts else f"There are no hosts {place}.\n") + missing
+    return (
+        f"No host {place} is like that; there are {len(view.hosts)}.\n"
+        if view.hosts
+        else f"There are no hosts {place}{': -A looks in all of them' if namespace else ''}.\n"
+    ) + missing
 
 
 def hosts(found: Sequence[HostView], terminal: Terminal, now: datetime, *, namespaces: bool) -> str:

@@ -49,7 +49,8 @@ def status(view: Overview, terminal: Terminal, now: datetime, namespace: str = "
     if summary:
         parts.append(summary)
     if not view.clusters and CLUSTER.kind not in view.missing:
-        parts.insert(0, f"There are no clusters in {f'the namespace {namespace}' if namespace else 'any namespace'}.\n")
+        where = f"the namespace {namespace}: -A looks in all of them" if namespace else "any namespace"
+        parts.insert(0, f"There are no clusters in {where}.\n")
     missing = worth_telling(view)
     if missing:
         parts.append(missing_text(missing, terminal))

@@ -54,3 +54,6 @@ def pool(world: World, ref: Ref, content: Manifest) -> Iterator[Link]:
     yield Link(ref, sentences.pool(pool_view(content, world.now)), well=not is_wrong)
     if is_wrong:
         yield world.caused(ref, content, wrong)
+    staged = condition(content, names.IMAGES_STAGED_CONDITION)
+    if staged.get("status") == "False":
+        yield world.caused(ref, content, staged)
