@@ -80,12 +80,17 @@ def test_an_outline_of_a_host_says_whose_it_is_how_it_is_found_and_where_it_is_a
         spec={"tpmHash": "abc", "observedNetwork": {"interfaces": [{"name": "eth0", "addresses": ["10.0.0.1/24"]}]}},
     )
     made = outline(host)
+    assert made is not None
     owner = host_from(made).owner
     assert (made.name, made.metadata.labels, host_from(made).pool, owner and owner.baremetal_machine) == ("it", {"rack": "a"}, "p", "m")
     assert list(hosts.tpm_hashes(made)) == ["abc"]
     assert made.content()["spec"]["observedNetwork"] == {"interfaces": [{"addresses": ["10.0.0.1/24"]}]}
     assert "resourceVersion" not in made.content()["metadata"]
     assert len(made.raw) < 350
+
+
+def test_there_is_no_outline_of_a_host_that_cannot_be_read() -> None:
+    assert outline(an_object(MACHINE_INVENTORY, spec={"tpmHash": 5})) is None
 
 
 class Town:

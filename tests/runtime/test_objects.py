@@ -42,3 +42,7 @@ def test_what_is_known_of_an_object_is_asked_for_once_and_a_refusal_each_time() 
         found.known(name)
     assert [found.known(name), found.known(name)] == ["a", "a"]
     assert len(asked) == 2
+
+
+def test_what_has_no_metadata_is_left_to_who_decodes_it() -> None:
+    assert without_managed_fields(msgspec.Raw(b'{"managedFields": []}')) == b'{"managedFields": []}'

@@ -130,9 +130,12 @@ def cluster_of(found: Object) -> str:
         return ""
 
 
-def outline(found: Object) -> Outline:
-    """What is kept of a host of another's."""
-    host = found.decode(_Host)
+def outline(found: Object) -> Outline | None:
+    """What is kept of a host of another's; None where it cannot be read, and is better kept whole than ends the watch of all."""
+    try:
+        host = found.decode(_Host)
+    except msgspec.ValidationError:
+        return None
     host.metadata.annotations = {key: value for key, value in host.metadata.annotations.items() if key in _KEPT_ANNOTATIONS}
     return Outline(MACHINE_INVENTORY, msgspec.json.encode(host))
 
@@ -169,7 +172,7 @@ class FleetPartition:
         if found.kind == MACHINE_INVENTORY:
             # Every pool may take in a host that is in none.
             whole = (self._pools and not self._cluster_of_host(found)) or self.shard(found) in shards
-            return found if whole else outline(found)
+            return found if whole else outline(found) or found
         if found.kind in _OF_HOSTS and (host := _host_of(found)):
             # As long as the host is not known, it may be ours.
             return None if isinstance(self._store(MACHINE_INVENTORY).get(host, found.namespace), Outline) else found

@@ -65,7 +65,8 @@ def without_managed_fields(raw: msgspec.Raw | bytes) -> bytes:
     if _MANAGED_FIELDS.encode() not in content:
         return content
     parts = _decode_parts(content)
-    metadata = _decode_parts(parts["metadata"])
+    # What has no metadata is refused where it is decoded.
+    metadata = _decode_parts(parts.get("metadata", b"{}"))
     if metadata.pop(_MANAGED_FIELDS, None) is None:
         return content
     return msgspec.json.encode({**parts, "metadata": metadata})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from lab.image_registry import ImageRegistry, digest, image_registry, tar
 
 from slipway.agent.staging import fetch
 from slipway.agent.staging.fetch import Room
+from slipway.agent.staging.registry import Layer
 from slipway.api.machinery.errors import OperatorError
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="files of many owners need root")
@@ -216,3 +218,13 @@ def test_a_registry_that_asks_who_is_there_is_told_by_the_hosts_docker_configura
         fetch.fetch(f"{address}/{OS}", str(tmp_path / "root"))
         server.shutdown()
     assert (tmp_path / "root/etc/kept").read_text() == "base"
+
+
+def test_gzip_of_many_members_is_read_to_its_end_in_pieces_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_PIECE", 1000)
+    content = bytes(5000) + b"the end"
+    packed = gzip.compress(content) + gzip.compress(content)
+    layer = Layer("sha256:it", len(packed), "application/vnd.oci.image.layer.v1.tar+gzip", digest(content * 2))
+    pieces = list(fetch._content(iter((packed[:7], packed[7:])), layer, lambda count: None))
+    assert b"".join(pieces) == content * 2
+    assert max(map(len, pieces)) == 1000

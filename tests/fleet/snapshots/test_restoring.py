@@ -79,8 +79,10 @@ async def test_a_restore_is_a_secret_for_a_host_and_an_annotation_for_the_contro
         wanted = await restoring.look(world.client, PLACE, "c")
         assert [each["metadata"]["name"] for each in wanted.machines] == await world.names()
         download = Download("https://10.0.0.1:8765/token", "ab" * 32, b"CERTIFICATE")
-        asked = await restoring.ask(world.client, wanted, SNAPSHOT.name, download, NOW, hosts_lost=True)
+        asked = await restoring.ask(world.client, wanted, SNAPSHOT.name, download, hosts_lost=True)
         secret = await world.client.get(SECRET, asked.secret, PLACE)
+        # Machines are older or newer by the API server's clock, not by the operator's.
+        assert asked.asked == datetime.fromisoformat(secret["metadata"]["creationTimestamp"])
         script = base64.b64decode(secret["data"]["script"]).decode()
         assert "url=https://10.0.0.1:8765/token\n" in script
         assert "\nCERTIFICATE\n" in script

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -76,3 +79,12 @@ async def test_an_answer_that_is_too_large_is_not_kept_in_memory(monkeypatch: py
     async with answering(answer) as store:
         with pytest.raises(OperatorError, match="an answer has more than 1000 bytes"):
             await store.read("n", "c", "one.json")
+
+
+async def test_what_a_killed_manager_left_in_the_spool_goes_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("20260301T120000Z-r0.ab12.part", "20260302T115900Z-r0.cd34.part", "other.part", "20260101T120000Z-r7.db"):
+        (tmp_path / name).touch()
+    store = S3(Bucket("http://127.0.0.1:1", "b", "", Credentials("who", "s")), clock=lambda: datetime(2026, 3, 2, 12, 1, tzinfo=UTC))
+    assert store.spool("n", "c") == tmp_path
+    assert sorted(os.listdir(tmp_path)) == ["20260101T120000Z-r7.db", "20260302T115900Z-r0.cd34.part", "other.part"]

@@ -150,6 +150,29 @@ async def test_an_api_server_that_is_away_ends_all_before_anybody_could_take_the
         assert all(isinstance(member.task.exception(), LeaseLostError) for member in members)
 
 
+async def test_a_shard_whose_lease_is_just_being_released_is_not_taken_back_before_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with town() as place:
+        first = place.join("a")
+        await place.until(lambda: first.working == {0, 1}, 5)
+        leaving = first.coordinator.shards[1]
+        release, slow = leaving.release, asyncio.Event()
+
+        async def released_late() -> None:
+            await slow.wait()
+            await release()
+
+        monkeypatch.setattr(leaving, "release", released_late)
+        second = place.join("b")
+        await place.until(lambda: first.working == {0}, 15)
+        # Now there is nobody else to have it.
+        second.die()
+        await place.pass_(TIMES.lease_duration + 2 * LOOK)
+        slow.set()
+        await place.quiet()
+        assert 1 not in first.may_work_on() or await place.holder_of("manager-shard-1") == "a"
+        await place.until(lambda: first.may_work_on() == {0, 1}, 10)
+
+
 async def test_one_who_sits_down_while_the_last_one_leaves_keeps_the_guards_shut() -> None:
     async with town() as place:
         last = place.join("a")

@@ -32,6 +32,8 @@ _LEAST_FREE = 1 << 30
 _LOOK = 16 << 20
 _LOWEST_PRIORITY = 19
 _GZIP = 31
+# As much as is in memory at a time, however well it was compressed.
+_PIECE = 1 << 20
 _UNITS = {"": 1, **{f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGT", 1)}}
 _UNITS |= {letter: 1000**power for power, letter in enumerate("kMGT", 1)}
 
@@ -134,18 +136,27 @@ def _content(chunks: Iterator[bytes], layer: Layer, grown: Callable[[int], None]
     """A layer without its compression, checked at its end against the digest of its content."""
     if not layer.media_type.endswith((".tar", "gzip")):
         raise registry.PullError(f"the layer {layer.digest} is {layer.media_type}, which is not fetched ahead: only tar and gzip are")
-    inflate = zlib.decompressobj(_GZIP) if layer.media_type.endswith("gzip") else None
     digest = hashlib.sha256()
     try:
-        for chunk in chunks:
-            plain = inflate.decompress(chunk) if inflate is not None else chunk
+        for plain in _inflated(chunks) if layer.media_type.endswith("gzip") else chunks:
             grown(len(plain))
             digest.update(plain)
             yield plain
-        if inflate is not None:
-            rest = inflate.flush()
-            digest.update(rest)
-            yield rest
     except zlib.error as error:
         raise registry.PullError(f"the layer {layer.digest} is not compressed as it says: {error}") from error
     registry.check(layer.content, f"sha256:{digest.hexdigest()}", f"the content of {layer.digest}")
+
+
+def _inflated(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The content of gzip in pieces of a bounded size, of all its members: builders that compress in parallel, or for random access,
+    write many."""
+    inflate = zlib.decompressobj(_GZIP)
+    for chunk in chunks:
+        left = chunk
+        while left:
+            if inflate.eof:
+                inflate = zlib.decompressobj(_GZIP)
+            yield inflate.decompress(left, _PIECE)
+            left = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+    while not inflate.eof and (rest := inflate.decompress(inflate.unconsumed_tail, _PIECE)):
+        yield rest

@@ -134,8 +134,6 @@ def restore(call: Invocation) -> None:
             sys.stdout.flush()
 
     async def work() -> None:
-        from datetime import UTC, datetime
-
         async with AsyncClient(target) as client:
             wanted = await restoring.look(client, where, cluster)
             snapshot, source = await _source(client, place, where, cluster, call.text("snapshot"))
@@ -145,9 +143,7 @@ def restore(call: Invocation) -> None:
             if not call.switch("yes") and not _agreed(wanted, snapshot):
                 raise OperatorError("nothing was changed")
             async with _download(source, snapshot, serve, tell) as download:
-                asked = await restoring.ask(
-                    client, wanted, snapshot.name, download, datetime.now(UTC), hosts_lost=call.switch("hosts-lost")
-                )
+                asked = await restoring.ask(client, wanted, snapshot.name, download, hosts_lost=call.switch("hosts-lost"))
                 await restoring.follow(client, wanted, asked, tell)
 
     asyncio.run(work())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, CLUSTER, KUBEADM_CONTROL_PLANE, MACHINE, SECRET
@@ -21,7 +22,6 @@ from slipway.runtime import owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.snapshots.hostscript import Download
@@ -93,10 +93,11 @@ def refusal(wanted: Wanted, snapshot: Snapshot, *, answers: bool) -> str:
     return ""
 
 
-async def ask(client: AsyncClient, wanted: Wanted, snapshot: str, download: Download, now: datetime, *, hosts_lost: bool) -> Restore:
+async def ask(client: AsyncClient, wanted: Wanted, snapshot: str, download: Download, *, hosts_lost: bool) -> Restore:
     """Ask the controllers for it: from here on it goes its way.  Whose hosts are lost are released without being cleaned."""
-    restore = Restore(snapshot, f"{wanted.cluster}-restore-{secrets.token_hex(3)}", now)
-    await client.create(SECRET, secret(wanted, restore, download))
+    made = await client.create(SECRET, secret(wanted, f"{wanted.cluster}-restore-{secrets.token_hex(3)}", download))
+    # The API server's time, as that of Machines is: with a clock that is ahead, the new ones would be given up as well.
+    restore = Restore(snapshot, made["metadata"]["name"], datetime.fromisoformat(made["metadata"]["creationTimestamp"]))
     if hosts_lost:
         for machine in wanted.machines:
             reference = machine["spec"]["infrastructureRef"]
@@ -108,11 +109,11 @@ async def ask(client: AsyncClient, wanted: Wanted, snapshot: str, download: Down
     return restore
 
 
-def secret(wanted: Wanted, restore: Restore, download: Download) -> Manifest:
+def secret(wanted: Wanted, name: str, download: Download) -> Manifest:
     plane = {"apiVersion": KUBEADM_CONTROL_PLANE.api_version, "kind": KUBEADM_CONTROL_PLANE.kind, "metadata": wanted.plane["metadata"]}
     return {
         "metadata": {
-            "name": restore.secret,
+            "name": name,
             "namespace": wanted.namespace,
             "labels": {CLUSTER_NAME_LABEL: wanted.cluster},
             "ownerReferences": [owners.reference(plane, controller=False)],
@@ -124,8 +125,6 @@ def secret(wanted: Wanted, restore: Restore, download: Download) -> Manifest:
 
 def standing(plane: Manifest, machines: list[Manifest], restore: Restore) -> Standing:
     """How far it is, from the objects alone."""
-    from datetime import datetime
-
     old = [each for each in machines if restore.gives_up(datetime.fromisoformat(each["metadata"]["creationTimestamp"]))]
     if old:
         names = ", ".join(sorted(each["metadata"]["name"] for each in old))

@@ -7,8 +7,9 @@ that was signed.
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,8 +21,8 @@ from yarl import URL
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.credentials import tls
-from slipway.fleet.snapshots import sigv4
-from slipway.fleet.snapshots.record import DATABASE
+from slipway.fleet.snapshots import record, sigv4
+from slipway.fleet.snapshots.record import DATABASE, PARTIAL
 from slipway.fleet.snapshots.sigv4 import Credentials, Request
 
 if TYPE_CHECKING:
@@ -67,7 +68,12 @@ class S3:
         return self._bucket.ca
 
     def spool(self, namespace: str, cluster: str) -> Path:
-        return Path(tempfile.gettempdir())
+        folder = Path(tempfile.gettempdir())
+        # What a killed manager left stays as long as its Pod does, and holds every Secret of a cluster.
+        with suppress(OSError):
+            for file in record.superfluous((each for each in os.listdir(folder) if each.endswith(PARTIAL)), 0, self._clock()):
+                (folder / file).unlink(missing_ok=True)
+        return folder
 
     async def clusters(self) -> list[tuple[str, str]]:
         start = f"{self._bucket.prefix}/" if self._bucket.prefix else ""

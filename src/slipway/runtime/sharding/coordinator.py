@@ -196,10 +196,12 @@ class Coordinator:
             return
         members = {seat.leader for seat in self.seats if seat is not self.seat and seat.leader and not seat.is_free()}
         self.members = frozenset({*members, self.who})
+        # One whose Lease is just being released is not free: it could be taken again, and be released all the same.
+        ours = {*self._holds, *self._leaving}
         holders = {
-            number: self.who if number in self._holds else shard.leader
+            number: self.who if number in ours else shard.leader
             for number, shard in enumerate(self.shards)
-            if number in self._holds or not shard.is_free()
+            if number in ours or not shard.is_free()
         }
         moves = assignment(self.members, self.division.shards, holders)[self.who]
         for number in moves.release:
