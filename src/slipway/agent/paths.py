@@ -16,5 +16,8 @@ REGISTRATION = f"{REGISTRATION_FOLDER}/config.yaml"
 REGISTRATION_STATE = f"{REGISTRATION_FOLDER}/state.yaml"
 KEY = f"{REGISTRATION_FOLDER}/tpm.key"
 
+VIRTUAL_ADDRESS = "/etc/keepalived/alive.json"
+"""What keepalived of a control plane's host goes by."""
+
 TPM_DEVICE = "/dev/tpmrm0"
 UNIT = "/etc/systemd/system/slipway-agent.service"

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 from agent.world import Site
@@ -30,6 +31,8 @@ from slipway.kube import kubeconfig
 from slipway.kube.aio import AsyncClient
 from slipway.kube.client import Client
 from slipway.kube.errors import ForbiddenError, UntrustedError
+from slipway.workload import alive
+from slipway.workload.alive import pod
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -147,6 +150,13 @@ async def test_a_part_of_a_bond_is_known_by_the_address_that_it_boots_with(stage
     stage.host.write("/sys/class/net/cilium_host/address", b"52:54:00:ff:ff:02\n")
     (found,) = inspection.interfaces(stage.machine)
     assert (found["name"], found["mac"], found["master"]) == ("eth0", "52:54:00:ff:ff:01", "bond0")
+
+
+async def test_the_virtual_address_of_a_control_plane_is_not_its_hosts_own(stage: Stage) -> None:
+    values = alive.host_values(vip="10.0.0.5", interface="eth0", address="10.0.0.6", peers=["10.0.0.7"], vrid=7)
+    stage.host.write(pod.VALUES, msgspec.json.encode(values))
+    (found,) = inspection.interfaces(stage.machine)
+    assert found["addresses"] == []
 
 
 async def test_what_dmidecode_prints_has_precedence(stage: Stage) -> None:

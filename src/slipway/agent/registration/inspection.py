@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any
 
-from slipway.agent import hostfacts
+import msgspec
+
+from slipway.agent import hostfacts, paths
 from slipway.api.elemental import smbios
 
 if TYPE_CHECKING:
@@ -101,8 +103,13 @@ def network(machine: Machine) -> dict[str, Any]:
     return {"interfaces": interfaces(machine), "routes": routes(host), "dnsServers": servers, "searchDomains": domains}
 
 
+class _Alive(msgspec.Struct):
+    vip: str = ""
+
+
 def interfaces(machine: Machine) -> list[dict[str, Any]]:
     host = machine.host
+    virtual = _virtual_address(host)
     found = []
     for name in host.list_dir(_INTERFACES):
         if name.startswith(_NOT_THE_HOSTS) or not host.is_dir(f"{_INTERFACES}/{name}"):
@@ -114,11 +121,20 @@ def interfaces(machine: Machine) -> list[dict[str, Any]]:
             "mac": _line(host, f"{_INTERFACES}/{name}/bonding_slave/perm_hwaddr") or _line(host, f"{_INTERFACES}/{name}/address"),
             "mtu": int(mtu) if mtu.isdigit() else 0,
         }
-        device["addresses"] = [each for each in _networks(machine, name) if not each.startswith("fe80:")]
+        own = [each for each in _networks(machine, name) if not each.startswith("fe80:")]
+        device["addresses"] = [each for each in own if each.partition("/")[0] != virtual]
         if master := _uevent(host, f"{_INTERFACES}/{name}/master/uevent").get("INTERFACE"):
             device["master"] = master
         found.append(device)
     return found
+
+
+def _virtual_address(host: Host) -> str:
+    """That of the control plane: a host has it today, and another one tomorrow."""
+    try:
+        return msgspec.json.decode(_text(host, paths.VIRTUAL_ADDRESS), type=_Alive).vip
+    except msgspec.MsgspecError:
+        return ""
 
 
 def routes(host: Host) -> list[dict[str, Any]]:
