@@ -184,10 +184,14 @@ async def test_one_who_sits_down_while_the_last_one_leaves_keeps_the_guards_shut
         # It has read that nobody sits, and is about to open the guards, when another one sits down.
         guards = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
         new = place.join("b")
-        await place.quiet()
+
+        async def written_anew() -> bool:
+            now = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
+            return all(
+                one["metadata"]["resourceVersion"] != other["metadata"]["resourceVersion"] for one, other in zip(guards, now, strict=True)
+            )
+
+        await eventually(written_anew, "who sits down has written the guards")
         assert new.coordinator.seat is not None
-        now = [await last.client.get(LEASE, name, NAMESPACE) for name in ("machines", "baremetal")]
-        for before, after in zip(guards, now, strict=True):
-            assert before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]
         await last.coordinator._open_guards()
         assert await place.holder_of("machines") == "default/manager in 2 shards"
