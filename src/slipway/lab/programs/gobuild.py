@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -244,7 +245,7 @@ def _module_source(go: Toolchain, module: str, version: str) -> Path:
 def _run(go: Toolchain, arguments: list[str], *, cwd: Path | None, on_line: Callable[[str], None] | None = None) -> str:
     """What a Go command printed; its standard error is handed on line by line."""
     with subprocess.Popen(
-        [go.go, *arguments], cwd=cwd, env=go.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [go.go, *arguments], cwd=cwd, env=go.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -256,7 +257,9 @@ def _run(go: Toolchain, arguments: list[str], *, cwd: Path | None, on_line: Call
                     on_line(line.rstrip("\n"))
             output = process.stdout.read()
         except BaseException:
-            process.terminate()
+            # Compilers and linkers too, and not before the last of them has let go of its output: one would write what is then removed.
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate()
             raise
     if process.returncode != 0:
         raise BuildError(explain(arguments, process.returncode, "".join(errors) + output))
