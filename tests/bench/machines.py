@@ -24,7 +24,7 @@ from urllib.request import urlopen
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench.scalemeasure import cpu_seconds, memory
+from bench.scalemeasure import cpu_seconds, memory, quiet
 from e2e.planes import connection_of
 from e2e.upstream import Plane, Running, plane
 from fleet import infrastructure
@@ -200,6 +200,9 @@ async def _rollout(management: Plane, side: Side, workers: int, deployments: int
         for number in range(deployments):
             await _deployment(client, NAME, f"{NAME}-{number}", each)
         await _until(client, side, deployments, each, FIRST, "made")
+        # What was just made is looked at once more, which is no part of a rollout.
+        await quiet(side.cpu)
+        print(f"{side.who}: {workers} workers are made, and those of {rolled} deployments are replaced", file=sys.stderr)
         cpu, requests, began = side.cpu(), side.requests(), time.monotonic()
         for number in range(rolled):
             body = {"spec": {"template": {"spec": {"version": SECOND}}}}

@@ -32,7 +32,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.scalehosts import Said, Told
-from bench.scalemeasure import MANAGER, Meter, Taken, asked
+from bench.scalemeasure import MANAGER, Meter, Taken, asked, quiet
 from bench.scaleobjects import FIRST, REGISTRATION, SECOND, SPACE, ClusterOfHosts, catalog, clusters, registration
 from e2e.planes import connection_of
 from e2e.upstream import Plane, Running, plane
@@ -56,8 +56,6 @@ HOME = "slipway-system"
 CERTIFICATE = "slipway-registration-certificate"
 _MEMORY = Path("/dev/shm")
 _HOSTS_OF_A_PROCESS = 500
-_QUIET = 0.05
-"""Of a core: a manager that takes less has nothing to do."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -330,14 +328,14 @@ class Course:
             meter = fleet.meter()
             began = meter.taken(time.monotonic(), begin=True)
             await self._waves(self._clusters, self._make, FIRST, "made")
-            await self._quiet(meter)
+            await quiet(lambda: meter.cpu()[MANAGER])
             making = meter.taken(time.monotonic()).since(began)
             if options.part == "rest":
                 return await self._rest(meter, start_memory)
             rolled = self._clusters[: options.rolled or len(self._clusters)]
             before, each, asked_before = meter.taken(time.monotonic(), begin=True), meter.each(), self._asked()
             await self._waves(rolled, self._roll, SECOND, "rolled")
-            await self._quiet(meter)
+            await quiet(lambda: meter.cpu()[MANAGER])
             taken = meter.taken(time.monotonic()).since(before)
             figures = self._figures(meter, taken, sum(cluster.nodes for cluster in rolled), making, start_memory)
             apart = [(cpu - cpu_before, memory) for (cpu, memory), (cpu_before, _) in zip(figures.each, each, strict=True)]
@@ -440,15 +438,6 @@ class Course:
             requests=taken.requests,
             reconciles=taken.reconciles,
         )
-
-    async def _quiet(self, meter: Meter) -> None:
-        """Until the managers have nothing to do, or a minute has gone."""
-        ends = time.monotonic() + 60
-        while time.monotonic() < ends:
-            before, began = meter.cpu()[MANAGER], time.monotonic()
-            await asyncio.sleep(2)
-            if meter.cpu()[MANAGER] - before < _QUIET * (time.monotonic() - began):
-                return
 
     def _check(self, so_far: str) -> None:
         self._fleet.check()

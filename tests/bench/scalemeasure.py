@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -15,6 +17,8 @@ _REQUESTS = re.compile(r"^rest_client_requests_total\{.*\} (\S+)$", re.MULTILINE
 _RECONCILES = re.compile(r'^controller_runtime_reconcile_total\{controller="([\w-]+)",.*\} (\S+)$', re.MULTILINE)
 _ASKED = re.compile(r'^apiserver_request_total\{.*resource="(\w*)".*subresource="(\w*)",verb="(\w+)".*\} (\S+)$', re.MULTILINE)
 MANAGER = "manager"
+_QUIET = 0.05
+"""Of a core: a manager that takes less has nothing to do."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -72,6 +76,16 @@ def asked(page: str) -> dict[str, float]:
             what = f"{verb} {resource}{f'/{subresource}' if subresource else ''}"
             found[what] = found.get(what, 0.0) + float(count)
     return found
+
+
+async def quiet(cpu: Callable[[], float]) -> None:
+    """Until managers have nothing to do, by the processor time that they have taken so far, or a minute has gone."""
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        before, began = cpu(), time.monotonic()
+        await asyncio.sleep(2)
+        if cpu() - before < _QUIET * (time.monotonic() - began):
+            return
 
 
 def cpu_seconds(pid: int) -> float:

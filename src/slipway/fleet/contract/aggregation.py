@@ -88,14 +88,22 @@ def aggregate(
     """
     if not sources:
         raise OperatorError(f'the condition "{target_type or source_type}" sums up {source_type} of objects, and there are none')
-    said = [_said(source, source_type, negative) for source in sources]
-    worst = min(one.rank for one in said)
+    # Most are well and have nothing to say, of thousands too: nothing is made of them.
+    said = [_said(source, source_type, negative) for source in sources if not _is_silent(source, source_type, negative)]
+    worst = min((one.rank for one in said), default=INFO)
     status: ConditionStatus = ((TRUE, UNKNOWN, FALSE) if negative else (FALSE, UNKNOWN, TRUE))[worst]
     # While something is wrong, nobody wants to read what is well.
     shown = [one for one in said if (one.message if worst == INFO else one.rank != INFO)]
     # Issues first, then the oldest; the order of objects that changed at the same time is the caller's.
     shown.sort(key=lambda one: (one.rank, one.since))
     return Condition(type=target_type or source_type, status=status, reason=reasons[worst], message="\n".join(_messages(shown)))
+
+
+def _is_silent(source: Source, condition_type: str, negative: bool) -> bool:
+    for one in source.conditions:
+        if one.type == condition_type:
+            return not one.message and one.status == (FALSE if negative else TRUE)
+    return False
 
 
 def _said(source: Source, condition_type: str, negative: bool) -> _Said:

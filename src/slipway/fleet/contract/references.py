@@ -97,7 +97,7 @@ class References:
 
     async def last_known(self, reference: Reference, namespace: str) -> Manifest:
         """The object as the watch has it, where there is one; else from the API server."""
-        kind = self._kinds.get((reference.api_group, reference.kind))
+        kind = self.known(reference)
         if kind is not None and kind in self._watched and self._cache.informer(kind).synced.is_set():
             known = await self._cache.get(kind, reference.name, namespace)
             if known is not None:
@@ -109,9 +109,13 @@ class References:
         await self.kind(reference)
         return self._contracts[reference.api_group, reference.kind]
 
+    def known(self, reference: Reference) -> Kind | None:
+        """The kind that a reference means, where somebody has asked for it before."""
+        return self._kinds.get((reference.api_group, reference.kind))
+
     async def kind(self, reference: Reference) -> Kind:
         """The kind that a reference means, in the version of the contract."""
-        known = self._kinds.get((reference.api_group, reference.kind))
+        known = self.known(reference)
         if known is None:
             name = crd_name(reference.api_group, reference.kind)
             crd = await self._client.get(CUSTOM_RESOURCE_DEFINITION, name)

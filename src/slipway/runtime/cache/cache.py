@@ -160,6 +160,11 @@ class Cache:
             found = [known for known in found if labels.items() <= known.metadata.labels.items()]
         return found
 
+    async def some(self, kind: Kind, names: Iterable[str], namespace: str = "") -> builtins.list[Object]:
+        """Those of the names that there are: what ``get`` finds for each, asked once for all."""
+        store = (await self._synced(kind, namespace)).store
+        return [found for name in names if (found := store.get(name, namespace)) is not None]
+
     async def facts(self, kind: Kind, of: Callable[[Object], T], namespace: str = "") -> builtins.list[T]:
         """What ``of`` says of each object of a namespace, or of all of them; it is asked once for every state of one."""
         return (await self._synced(kind, namespace)).store.facts(of, namespace)

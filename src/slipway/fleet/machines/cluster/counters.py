@@ -48,7 +48,7 @@ def workers(cluster: str, descendants: Descendants, machines: Sequence[Machine])
     """The counters of all workers: those of pools, deployments and sets as they report them, and single Machines."""
     groups = [*descendants.machine_pools, *descendants.machine_deployments]
     groups += [one for one in descendants.machine_sets if owned(one.metadata, cluster)]
-    single = [machine for machine in machines if owned(machine.metadata, cluster)]
+    single = [machine for machine in machines if machine.owner == cluster]
     alone = _machines(single)
     counted = {
         "desiredReplicas": _sum([*(one.spec.replicas for one in groups), alone["desiredReplicas"]]),

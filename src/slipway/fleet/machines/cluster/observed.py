@@ -5,6 +5,8 @@ Of Machines and of what makes them only the few fields are read that the status 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.contract.conditions import Reported
-    from slipway.runtime.objects import Metadata, Object, Request
+    from slipway.runtime.objects import Metadata, Object
 
 B = TypeVar("B", bound=msgspec.Struct)
 
@@ -89,6 +91,10 @@ class Machine(NamedTuple):
     node_name: str
     control_plane: bool
     of_pool: bool
+    owner: str
+    """The Cluster that owns it itself; empty where something between them does."""
+    silent: tuple[str, ...]
+    """Those of its conditions that are True and say nothing: nearly all, of thousands of Machines."""
 
     @property
     def metadata(self) -> Metadata:
@@ -101,6 +107,8 @@ class Machine(NamedTuple):
         return None
 
     def is_true(self, condition_type: str) -> bool:
+        if condition_type in self.silent:
+            return True
         found = self.condition(condition_type)
         return found is not None and found.status == TRUE
 
@@ -122,7 +130,8 @@ class Group(NamedTuple):
         return Source(self.metadata.name, self.status.conditions, self.kind)
 
 
-class Descendants(NamedTuple):
+@dataclass(frozen=True)
+class Descendants:
     """All that belongs to a Cluster by its label, each by name."""
 
     machine_deployments: Sequence[Group] = ()
@@ -130,11 +139,11 @@ class Descendants(NamedTuple):
     machine_pools: Sequence[Group] = ()
     machines: Sequence[Machine] = ()
 
-    @property
+    @cached_property
     def control_plane_machines(self) -> list[Machine]:
         return [machine for machine in self.machines if machine.control_plane]
 
-    @property
+    @cached_property
     def worker_machines(self) -> list[Machine]:
         return [machine for machine in self.machines if not machine.control_plane]
 
@@ -161,35 +170,23 @@ class Observed(NamedTuple):
     unlisted: str = ""
 
 
-class Machines:
-    """The Machines of all Clusters as they were seen last: of thousands, few change from one reconcile to the next."""
-
-    def __init__(self) -> None:
-        self._known: dict[Request, dict[str, Machine]] = {}
-
-    def of(self, cluster: Request, found: Sequence[Object]) -> list[Machine]:
-        """What is found of a Cluster, by name; only what is new is read."""
-        before = self._known.get(cluster, {})
-        seen = [_again(before.get(one.name), one) for one in sorted(found, key=lambda one: one.name)]
-        self._known[cluster] = {one.metadata.name: one for one in seen}
-        return seen
-
-    def forget(self, cluster: Request) -> None:
-        self._known.pop(cluster, None)
-
-
-def _again(known: Machine | None, found: Object) -> Machine:
-    return known if known is not None and known.found is found else machine(found)
-
-
 def machine(found: Object) -> Machine:
     body = _read(found, _MachineBody)
     info = body.status.node_info
     version = (info.kubelet_version if info is not None else "") or body.spec.version
     labels = found.metadata.labels
     control_plane = CONTROL_PLANE_LABEL in labels
-    source = Source(found.name, [one for one in body.status.conditions if one.type in _TOLD], "Machine", control_plane)
-    return Machine(found, source, version, body.status.node_ref.name, control_plane, POOL_NAME_LABEL in labels)
+    told = [one for one in body.status.conditions if one.type in _TOLD]
+    return Machine(
+        found,
+        Source(found.name, told, "Machine", control_plane),
+        version,
+        body.status.node_ref.name,
+        control_plane,
+        POOL_NAME_LABEL in labels,
+        _owner(found.metadata),
+        tuple(one.type for one in told if one.status == TRUE and not one.message),
+    )
 
 
 def group(found: Object) -> Group:
@@ -199,10 +196,12 @@ def group(found: Object) -> Group:
 
 def owned(metadata: Metadata, cluster: str) -> bool:
     """Whether the Cluster itself owns the object, and not something between them; by name, as the uid changes with a move."""
-    return any(
-        one.kind == CLUSTER.kind and one.name == cluster and one.api_version.partition("/")[0] == CLUSTER.group
-        for one in metadata.owner_references
-    )
+    return _owner(metadata) == cluster
+
+
+def _owner(metadata: Metadata) -> str:
+    found = (one for one in metadata.owner_references if one.kind == CLUSTER.kind and one.api_version.partition("/")[0] == CLUSTER.group)
+    return next((one.name for one in found), "")
 
 
 def _read(found: Object, into: type[B]) -> B:

@@ -116,14 +116,12 @@ class ClusterReconciler:
         self._workload = workload
         self._events = events
         self._clock = clock
-        self._machines = observed.Machines()
         self._references = References(client, cache, watch=lambda kind: watch(external_watch(kind)), watchable=ANY)
         workload.on_probe(lambda namespace, name: enqueue(Request(namespace, name)))
 
     async def reconcile(self, request: Request) -> Result:
         found = await self._cache.get(CLUSTER, request.name, request.namespace)
         if found is None:
-            self._machines.forget(request)
             return DONE
         if self._cache.is_behind(CLUSTER, request.name, request.namespace):
             return Result(ON_ITS_WAY)
@@ -244,7 +242,8 @@ class ClusterReconciler:
                 [observed.group(found) for found in await self._members(run, MACHINE_DEPLOYMENT)],
                 [observed.group(found) for found in await self._members(run, MACHINE_SET)],
                 [observed.group(found) for found in await self._members(run, MACHINE_POOL)],
-                self._machines.of(Request(run.scope.namespace, run.scope.name), await self._members(run, MACHINE)),
+                # Of thousands, few are in another state than at the last look.
+                [found.known(observed.machine) for found in await self._members(run, MACHINE)],
             )
         except OperatorError as error:
             run.problems.append(error)
@@ -252,7 +251,7 @@ class ClusterReconciler:
         return found, ""
 
     async def _members(self, run: _Run, kind: Kind) -> list[Object]:
-        return sorted(await members(self._cache, kind, run.scope.namespace, run.scope.name), key=lambda found: found.name)
+        return sorted(await members(self._cache, kind, run.scope.namespace, run.scope.name), key=lambda found: found.metadata.name)
 
     def _probe(self, run: _Run) -> Probe:
         """A workload cluster without infrastructure has nothing that could answer."""

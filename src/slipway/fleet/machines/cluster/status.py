@@ -292,11 +292,14 @@ def _machines_available(descendants: Descendants | None) -> Condition:
 def _machines(name: str, source_type: str, machines: Sequence[Machine], reasons: Reasons) -> Condition:
     if not machines:
         return _said(name, TRUE, "NoReplicas")
-    return aggregate([machine.source for machine in machines], source_type, target_type=name, reasons=reasons)
+    # One that is well and says nothing stands for all that do.
+    saying = [machine for machine in machines if source_type not in machine.silent] or machines[:1]
+    return aggregate([machine.source for machine in saying], source_type, target_type=name, reasons=reasons)
 
 
 def _settled(machines: Sequence[Machine], now: datetime) -> list[Machine]:
-    return [machine for machine in machines if machine.condition("UpToDate") is not None or not _is_new(machine, now)]
+    told = names.UP_TO_DATE_CONDITION
+    return [machine for machine in machines if told in machine.silent or machine.condition(told) is not None or not _is_new(machine, now)]
 
 
 def _is_new(machine: Machine, now: datetime) -> bool:
@@ -305,8 +308,8 @@ def _is_new(machine: Machine, now: datetime) -> bool:
 
 
 def _remediating(machines: Sequence[Machine]) -> Condition:
-    unhealthy = [machine for machine in machines if machine.is_false("HealthCheckSucceeded")]
-    due = [machine for machine in unhealthy if machine.is_false("OwnerRemediated")]
+    unhealthy = [machine for machine in machines if machine.is_false(names.HEALTH_CHECK_SUCCEEDED_CONDITION)]
+    due = [machine for machine in unhealthy if machine.is_false(names.OWNER_REMEDIATED_CONDITION)]
     if due:
         message = aggregate([machine.source for machine in due], "OwnerRemediated").message
         return _said(REMEDIATING, TRUE, "Remediating", message)

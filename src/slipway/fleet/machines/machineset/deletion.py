@@ -44,13 +44,19 @@ def is_deleting(machine: Machine) -> bool:
 
 def is_updating(machine: Machine) -> bool:
     """Upstream updates it in place, which is not for us to disturb."""
-    hooks = annotations_of(machine).get(names.PENDING_HOOKS_ANNOTATION, "").split(",")
-    return names.UPDATE_IN_PROGRESS_ANNOTATION in annotations_of(machine) or "UpdateMachine" in hooks
+    annotations = annotations_of(machine)
+    if names.UPDATE_IN_PROGRESS_ANNOTATION in annotations:
+        return True
+    return names.PENDING_HOOKS_ANNOTATION in annotations and "UpdateMachine" in annotations[names.PENDING_HOOKS_ANNOTATION].split(",")
 
 
 def status_of(machine: Machine, condition_type: str) -> str:
     """The status of a condition; empty where it is not there."""
-    return next((one.status for one in machine.status.conditions if one.type == condition_type), "")
+    # A loop, as it is asked of every Machine of a large set again and again.
+    for one in machine.status.conditions:
+        if one.type == condition_type:
+            return one.status
+    return ""
 
 
 def is_healthy(machine: Machine) -> bool:

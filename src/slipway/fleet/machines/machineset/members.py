@@ -132,7 +132,23 @@ class Members:
     async def propagate(self, manifest: Manifest, members: Sequence[Member]) -> None:
         """Let Machines and their clones follow what may change without a new Machine."""
         intent = _intent(manifest)
-        await _each(lambda member: self._follow(manifest, intent, member), members)
+        await _each(lambda member: self._follow(manifest, intent, member), [one for one in members if not self._is_done(intent, one)])
+
+    def _is_done(self, intent: bytes, member: Member) -> bool:
+        """What :meth:`_follow` would find, without a wait: most of hundreds are as they are to be."""
+        metadata, spec = member.found.metadata, member.machine.spec
+        if metadata.deletion_timestamp is not None:
+            return False
+        versions = [metadata.resource_version]
+        for reference in (spec.infrastructure_ref, spec.bootstrap.config_ref):
+            if reference.name:
+                kind = self._references.known(reference)
+                if kind is None:
+                    return False
+                clone = self._cache.informer(kind).store.get(reference.name, metadata.namespace)
+                if clone is not None:
+                    versions.append(clone.metadata.resource_version)
+        return self._done.get(metadata.uid) == (intent, *versions)
 
     async def _follow(self, manifest: Manifest, intent: bytes, member: Member) -> None:
         found, spec = member.found, member.machine.spec

@@ -36,7 +36,7 @@ async def node_states(workload: WorkloadClusters, cluster: ClusterFacts, seen: S
     if wanted:
         try:
             cache = await workload.nodes(cluster.namespace, cluster.name)
-            nodes = [node for name in sorted(wanted) if (node := await cache.get(NODE, name)) is not None]
+            nodes = await cache.some(NODE, sorted(wanted))
         except OperatorError:
             # Told by the Cluster's own conditions; a count of 0 says the same here.
             nodes = []
@@ -46,8 +46,13 @@ async def node_states(workload: WorkloadClusters, cluster: ClusterFacts, seen: S
 
 
 def _state(node: Object, wait: int, now: datetime) -> NodeState:
-    ready = next((one for one in node.decode(_Node).status.conditions if one.get("type") == "Ready"), {})
-    if ready.get("status") != "True":
-        return NodeState()
-    since = seconds_since(ready.get("lastTransitionTime"), now)
-    return NodeState(ready=True, available=wait == 0 or since > wait)
+    is_ready, since = node.known(_ready)
+    return NodeState(is_ready, is_ready and (wait == 0 or seconds_since(since, now) > wait))
+
+
+def _ready(node: Object) -> tuple[bool, str | None]:
+    """Whether it is, and since when."""
+    for one in node.decode(_Node).status.conditions:
+        if one.get("type") == "Ready":
+            return one.get("status") == "True", one.get("lastTransitionTime")
+    return False, None

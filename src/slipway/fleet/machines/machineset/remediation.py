@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster import names
-from slipway.fleet.contract.conditions import FALSE, Condition
+from slipway.fleet.contract.conditions import FALSE, TRUE, Condition
 from slipway.fleet.contract.status import DeprecatedCondition, well
 from slipway.fleet.machines.machineset.deletion import is_deleting, remediation_order, status_of
 
@@ -43,23 +43,19 @@ class Remediation(NamedTuple):
 
 def to_remediate(machines: Sequence[Machine]) -> list[Machine]:
     """Sick ones that we were asked to replace and that are not going already."""
-    return [
-        machine
-        for machine in machines
-        if not is_deleting(machine)
-        and status_of(machine, names.HEALTH_CHECK_SUCCEEDED_CONDITION) == FALSE
-        and status_of(machine, OWNER_REMEDIATED) == FALSE
-    ]
+    return [machine for machine in machines if _is_asked_for(machine, FALSE)]
 
 
 def recovered(machines: Sequence[Machine]) -> list[Machine]:
-    return [
-        machine
-        for machine in machines
-        if not is_deleting(machine)
-        and status_of(machine, names.HEALTH_CHECK_SUCCEEDED_CONDITION) == "True"
-        and status_of(machine, OWNER_REMEDIATED) == FALSE
-    ]
+    return [machine for machine in machines if _is_asked_for(machine, TRUE)]
+
+
+def _is_asked_for(machine: Machine, health: str) -> bool:
+    return (
+        status_of(machine, OWNER_REMEDIATED) == FALSE
+        and status_of(machine, names.HEALTH_CHECK_SUCCEEDED_CONDITION) == health
+        and not is_deleting(machine)
+    )
 
 
 def decide(machines: Sequence[Machine], *, outdated: bool, max_in_flight: int | None, shown: str = "") -> Remediation:

@@ -5,6 +5,7 @@ All of it is computed anew in every reconcile, also after one that failed; yeste
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from slipway.api.cluster import names
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
+    from slipway.api.cluster import meta
     from slipway.api.cluster.core.machine import Machine
     from slipway.api.cluster.core.machineset import MachineSet
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.contract.status import Severity
 
 OWNED = (
     names.PAUSED_CONDITION,
@@ -65,16 +68,13 @@ def counters(seen: Seen) -> Manifest:
     if seen.machines is None:
         return found
     at_work = [machine for machine in seen.machines if not is_updating(machine)]
-
-    def count(condition_type: str) -> int:
-        return sum(status_of(machine, condition_type) == TRUE for machine in at_work)
-
+    true = Counter([one.type for machine in at_work for one in machine.status.conditions if one.status == TRUE])
     return {
         **found,
         "replicas": len(seen.machines),
-        "readyReplicas": count(names.READY_CONDITION),
-        "availableReplicas": count(names.AVAILABLE_CONDITION),
-        "upToDateReplicas": count(names.UP_TO_DATE_CONDITION),
+        "readyReplicas": true[names.READY_CONDITION],
+        "availableReplicas": true[names.AVAILABLE_CONDITION],
+        "upToDateReplicas": true[names.UP_TO_DATE_CONDITION],
         "versions": versions.of_machines(seen.machines) or None,
     }
 
@@ -127,7 +127,16 @@ def source(machine: Machine) -> Source:
 def _aggregated(machines: Sequence[Machine], of: str, condition_type: str, reasons: Reasons) -> Condition:
     if not machines:
         return Condition(type=condition_type, status=TRUE, reason=names.NO_REPLICAS_REASON)
-    return aggregate([source(machine) for machine in machines], of, target_type=condition_type, reasons=reasons)
+    # One that is well and says nothing stands for all that do.
+    saying = [machine for machine in machines if not _is_silent(machine, of)] or machines[:1]
+    return aggregate([source(machine) for machine in saying], of, target_type=condition_type, reasons=reasons)
+
+
+def _is_silent(machine: Machine, condition_type: str) -> bool:
+    for one in machine.status.conditions:
+        if one.type == condition_type:
+            return one.status == TRUE and not one.message
+    return False
 
 
 def _scaling_up(seen: Seen, machines: Sequence[Machine]) -> Condition:
@@ -238,15 +247,15 @@ def deprecated_ready(machines: Iterable[Machine]) -> DeprecatedCondition | None:
     done = sum(one.status == TRUE and not one.severity for _, one in found)
     message = f"{done} of {len(machines)} completed"
     if worst.status == FALSE:
-        severity = worst.severity if worst.severity in ("Error", "Warning", "Info") else ""
+        known: dict[str, Severity] = {"Error": "Error", "Warning": "Warning", "Info": "Info"}
+        severity = known.get(worst.severity, "")
         return DeprecatedCondition(type=MACHINES_READY, status=FALSE, reason=reason, severity=severity, message=message)
     return DeprecatedCondition(type=MACHINES_READY, status=UNKNOWN, reason=reason, message=message)
 
 
-def _yesterday(machine: Machine) -> list[DeprecatedCondition]:
+def _yesterday(machine: Machine) -> Sequence[meta.DeprecatedCondition]:
     deprecated = machine.status.deprecated
-    found = deprecated.v1beta1.conditions if deprecated is not None and deprecated.v1beta1 is not None else []
-    return [DeprecatedCondition(type=one.type, status=one.status, reason=one.reason, severity=one.severity) for one in found]  # type: ignore[arg-type]
+    return deprecated.v1beta1.conditions if deprecated is not None and deprecated.v1beta1 is not None else ()
 
 
 def requeue(seen: Seen, status: Manifest) -> float:

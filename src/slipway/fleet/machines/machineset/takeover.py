@@ -31,5 +31,7 @@ def unfinished(objects: Iterable[Object]) -> str:
 
 def _is_updating(one: Object) -> bool:
     annotations = one.metadata.annotations
+    if not annotations:
+        return False
     pending = annotations.get(names.PENDING_HOOKS_ANNOTATION, "").split(",")
     return _UPDATE in pending or any(key.startswith(names.IN_PLACE_UPDATE_PREFIX) for key in annotations)
