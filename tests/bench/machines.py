@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import base64
 import re
+import signal
 import statistics
 import sys
 import tempfile
@@ -109,6 +110,8 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=("ours", "upstream"))
     options = parser.parse_args()
+    # Whoever ends it wants everything that it started ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it was ended before it was done"))
     sides = ("upstream", "ours") if options.only is None else (options.only,)
     if options.part == "rollout":
         found: dict[str, list[Figures]] = {who: [] for who in sides}

@@ -67,6 +67,12 @@ async def test_lists_are_by_namespace_label_and_index(cache: Cache) -> None:
     assert await cache.list(CONFIG_MAP, index=("of", "nothing")) == []
 
 
+async def test_of_some_names_those_that_are_there_are_found_in_their_order(cache: Cache) -> None:
+    found = await cache.some(CONFIG_MAP, ["b", "none", "a"], "default")
+    assert [each.name for each in found] == ["b", "a"]
+    assert names(await cache.some(CONFIG_MAP, ["a", "b"], "other")) == [("other", "a")]
+
+
 async def test_an_index_follows_changes_and_may_come_late(client: AsyncClient, cache: Cache) -> None:
     await cache.list(CONFIG_MAP)
     cache.add_index(CONFIG_MAP, "of", by_of)
