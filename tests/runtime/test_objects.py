@@ -7,7 +7,7 @@ import pytest
 
 from slipway.api.cluster.kinds import CONFIG_MAP
 from slipway.api.machinery.errors import OperatorError
-from slipway.runtime.objects import Object, without_managed_fields
+from slipway.runtime.objects import Object, OwnerReference, without_managed_fields
 
 MANAGED = [{"manager": "x", "operation": "Apply", "fieldsV1": {"f:data": {"f:a": {}}}}]
 
@@ -46,3 +46,30 @@ def test_what_is_known_of_an_object_is_asked_for_once_and_a_refusal_each_time() 
 
 def test_what_has_no_metadata_is_left_to_who_decodes_it() -> None:
     assert without_managed_fields(msgspec.Raw(b'{"managedFields": []}')) == b'{"managedFields": []}'
+
+
+def labelled(name: str) -> Object:
+    owner = {"kind": "K", "name": "o", "uid": "1", "controller": True}
+    metadata = {"name": name, "namespace": "n", "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["f"]}
+    return Object(CONFIG_MAP, msgspec.json.encode({"metadata": {**metadata, "ownerReferences": [owner]}}))
+
+
+def test_metadata_has_all_that_was_sent() -> None:
+    metadata = labelled("a").metadata
+    assert (metadata.labels, metadata.annotations, metadata.finalizers) == ({"a": "b"}, {"c": "d"}, ["f"])
+    assert metadata.owner_references == [OwnerReference(kind="K", name="o", uid="1", controller=True)]
+    bare = Object(CONFIG_MAP, b'{"metadata": {"name": "a"}}').metadata
+    assert (bare.labels, bare.annotations, bare.finalizers, bare.owner_references) == ({}, {}, [], [])
+
+
+def test_objects_share_what_is_the_same() -> None:
+    one, other = (labelled(name).metadata for name in ("a", "b"))
+    assert one.labels is other.labels
+    assert one.owner_references is other.owner_references
+    assert one.namespace is other.namespace
+
+
+@pytest.mark.parametrize("wrong", ['"labels": {"a": 5}', '"annotations": []', '"finalizers": "f"', '"ownerReferences": [5]', '"name": 5'])
+def test_metadata_that_is_wrong_is_refused_at_once(wrong: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        Object(CONFIG_MAP, f'{{"metadata": {{{wrong}}}}}'.encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -16,7 +15,7 @@ from slipway import __version__
 from slipway.fleet import manifests, registry
 from slipway.fleet.inventory import options as hosts
 from slipway.kube import incluster
-from slipway.runtime import logs
+from slipway.runtime import logs, memory
 from slipway.runtime.healthz import parse_address
 from slipway.runtime.manager import Manager, ManagerOptions
 from slipway.runtime.webhook.server import Certified, Folder, WebhookServer
@@ -42,8 +41,7 @@ _LOOK_AT_FOLDER = 10.0
 def run(connection: Connection, settings: Settings, extend: Callable[[Manager], object] | None = None) -> None:
     """Run until a signal; ``extend`` adds to the manager what is no part of a fleet's own."""
     logs.configure(settings.log_format, verbosity=settings.verbosity)
-    # What is imported by now lives as long as the program: the collector need not look at it again and again.
-    gc.freeze()
+    memory.economise()
     asyncio.run(_run(connection, settings, extend))
 
 

@@ -1,12 +1,14 @@
 """What a cache holds and what a reconciler is asked and answers.
 
-A cached object has its metadata decoded; the rest stays the bytes that the server sent until somebody asks.  That is what makes
-an informer fast and small: most events are filtered by metadata alone.
+A cached object has what its metadata says of itself decoded; the rest stays the bytes that the server sent until somebody asks.  That is
+what makes an informer fast and small: most events are filtered by metadata alone.
 """
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -30,8 +32,20 @@ class OwnerReference(msgspec.Struct, gc=False, rename="camel"):
     block_owner_deletion: bool = False
 
 
+# As dictionaries and lists these are more than half of what a small object takes: they stay bytes, and those that were asked for last are
+# kept.  Most labels, finalizers and owners are those of many objects.
+_KEPT = 2048
+_map = lru_cache(_KEPT)(msgspec.json.Decoder(dict[str, str]).decode)
+_list = lru_cache(_KEPT)(msgspec.json.Decoder(list[str]).decode)
+_owners = lru_cache(_KEPT)(msgspec.json.Decoder(list[OwnerReference]).decode)
+_EMPTY_MAP, _EMPTY_LIST = msgspec.Raw(b"{}"), msgspec.Raw(b"[]")
+
+
 class Metadata(msgspec.Struct, gc=False, rename="camel"):
-    """The part of metav1.ObjectMeta that deciding what to do needs; times are RFC 3339 texts as the server wrote them."""
+    """The part of metav1.ObjectMeta that deciding what to do needs; times are RFC 3339 texts as the server wrote them.
+
+    Labels and the like are shared with other objects that have the same.
+    """
 
     name: str = ""
     namespace: str = ""
@@ -40,10 +54,31 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
     generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    finalizers: list[str] = []
-    owner_references: list[OwnerReference] = []
+    _labels: msgspec.Raw = msgspec.field(default=_EMPTY_MAP, name="labels")
+    _annotations: msgspec.Raw = msgspec.field(default=_EMPTY_MAP, name="annotations")
+    _finalizers: msgspec.Raw = msgspec.field(default=_EMPTY_LIST, name="finalizers")
+    _owner_references: msgspec.Raw = msgspec.field(default=_EMPTY_LIST, name="ownerReferences")
+
+    def __post_init__(self) -> None:
+        self.namespace = sys.intern(self.namespace)
+        # What is not as it should be is refused here, and not where somebody asks for it.
+        _ = self.labels, self.annotations, self.finalizers, self.owner_references
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return _map(bytes(self._labels))
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return _map(bytes(self._annotations))
+
+    @property
+    def finalizers(self) -> list[str]:
+        return _list(bytes(self._finalizers))
+
+    @property
+    def owner_references(self) -> list[OwnerReference]:
+        return _owners(bytes(self._owner_references))
 
 
 class _Shell(msgspec.Struct, gc=False):

@@ -78,7 +78,7 @@ def test_one_that_does_not_roll_out_tells_so() -> None:
 
 
 def host(checksum: str, state: str) -> facts.HostFacts:
-    return facts.HostFacts("ns", "Allocated", False, "clean", state, checksum, ())
+    return facts.HostFacts("ns", "Allocated", False, "clean", state, checksum)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ class PlanFacts(msgspec.Struct, frozen=True):
     printed: str = ""
     """The end of that, on one line."""
     type: str = ""
-    facts: Manifest | None = None
+    facts: bytes = b""
+    """As JSON, which is the smallest form of it."""
     facts_problem: str = ""
     wants_token: bool = False
 
@@ -67,15 +68,15 @@ def facts_of(secret: Manifest) -> PlanFacts:
     )
 
 
-def _host_facts(raw: bytes) -> tuple[Manifest | None, str]:
+def _host_facts(raw: bytes) -> tuple[bytes, str]:
     if not raw:
-        return None, ""
+        return b"", ""
     if len(raw) > _LONGEST_FACTS:
-        return None, f"the host's facts have {len(raw)} bytes, more than the {_LONGEST_FACTS} that are taken"
+        return b"", f"the host's facts have {len(raw)} bytes, more than the {_LONGEST_FACTS} that are taken"
     try:
         decoded = msgspec.json.decode(raw, type=HostFacts)
     except (msgspec.DecodeError, RecursionError) as error:
-        return None, f"the host's facts cannot be read: {error}"
+        return b"", f"the host's facts cannot be read: {error}"
     registry = decoded.registry
     if registry is not None:
         registry.message = registry.message[:1024]
@@ -87,9 +88,8 @@ def _host_facts(raw: bytes) -> tuple[Manifest | None, str]:
             decoded.staging = None
     if decoded.observed_at and not _is_time(decoded.observed_at):
         # The API server would refuse the whole status for it.
-        return None, f'the host\'s facts cannot be read: observedAt is "{decoded.observed_at[:64]}", and no time'
-    found: Manifest = msgspec.to_builtins(decoded)
-    return found, ""
+        return b"", f'the host\'s facts cannot be read: observedAt is "{decoded.observed_at[:64]}", and no time'
+    return msgspec.json.encode(decoded), ""
 
 
 def _is_time(text: str) -> bool:
@@ -160,8 +160,8 @@ def _tell_plan(fields: Manifest, metadata: Manifest, told: PlanFacts | None) -> 
         found["state"] = names.PLAN_FAILED
         found["message"] = told.printed
     fields["plan"] = {key: value for key, value in found.items() if value}
-    if told.facts is not None:
-        fields["hostFacts"] = told.facts
+    if told.facts:
+        fields["hostFacts"] = msgspec.json.decode(told.facts)
 
 
 def _tell_adoption(status: Status, annotations: Mapping[str, str]) -> None:

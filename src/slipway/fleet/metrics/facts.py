@@ -9,7 +9,6 @@ import msgspec
 from slipway.api.cluster.infrastructure.names import ALLOCATION_STATES, PHASES, PLAN_CLEAN, PLAN_REPROVISION
 from slipway.api.cluster.infrastructure.pool import MachineInventoryPool
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL, READY_CONDITION, ROLLING_OUT_CONDITION
-from slipway.api.elemental import cycles
 from slipway.api.elemental.inventory import MachineInventory
 from slipway.api.elemental.names import PLAN_APPLIED, PLAN_BOOTSTRAP, PLAN_EMPTY, PLAN_FAILED, PLAN_RESET
 from slipway.fleet.baremetal.hosts.host import host_from
@@ -52,7 +51,6 @@ class HostFacts(NamedTuple):
     plan_state: str
     """Applied or Failed; empty while it is under way."""
     plan_checksum: str
-    cycles: tuple[Cycle, ...]
 
 
 class PoolFacts(NamedTuple):
@@ -126,7 +124,6 @@ def host(found: Object) -> HostFacts:
         plan_type=plan.type if plan.type in _PLAN_TYPES or not plan.checksum else OTHER,
         plan_state=plan.state,
         plan_checksum=plan.checksum,
-        cycles=cycles.read(found.metadata.annotations),
     )
 
 

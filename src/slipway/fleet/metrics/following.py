@@ -24,6 +24,7 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY_POOL,
     MACHINE_REGISTRATION,
 )
+from slipway.api.elemental import cycles
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.metrics import catalogue, facts
 from slipway.runtime.objects import Outline
@@ -204,11 +205,13 @@ class FleetMetrics(Collector):
             return
         if facts.ended_plan(before, after):
             self._plans.labels(after.plan_type, after.plan_state.lower()).inc()
-        if before.cycles == after.cycles:
+        # Read when they are needed: the lives of ten thousand hosts would be much to keep.
+        lives = [cycles.read(each.metadata.annotations) if each is not None else () for each in (old, new)]
+        if lives[0] == lives[1]:
             return
-        for stage, seconds in facts.finished(before.cycles, after.cycles):
+        for stage, seconds in facts.finished(*lives):
             self._stages.labels(stage).observe(seconds)
-        out = facts.node_out(before.cycles, after.cycles)
+        out = facts.node_out(*lives)
         if out is not None:
             self._node_out.observe(out)
 

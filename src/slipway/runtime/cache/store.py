@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from slipway.runtime.logs import fields
@@ -38,7 +39,7 @@ class Store:
         found = self._indices.get(index)
         if found is None:
             raise KeyError(f'there is no index "{index}": it must be added before it is asked')
-        return list(found.objects.get(key, {}).values())
+        return found.get(key)
 
     def add_index(self, name: str, keys: Keys) -> None:
         if name in self._indices:
@@ -94,14 +95,21 @@ class Store:
 
 
 class _Index:
+    """Most keys are of one object, and most objects have one key: what would hold several is made when there are several."""
+
     def __init__(self, keys: Keys) -> None:
         self.keys_of = keys
-        self.objects: dict[str, dict[tuple[str, str], Object]] = {}
+        self._objects: dict[str, Object | dict[Object, None]] = {}
         # The keys that an object was put under: asking for them again might give others.
-        self._put: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._put: dict[Object, str | tuple[str, ...]] = {}
+
+    def get(self, key: str) -> list[Object]:
+        found = self._objects.get(key)
+        if found is None:
+            return []
+        return list(found) if isinstance(found, dict) else [found]
 
     def put(self, new: Object) -> None:
-        place = new.metadata.namespace, new.metadata.name
         try:
             keys = tuple(dict.fromkeys(self.keys_of(new)))
         except Exception:
@@ -109,14 +117,23 @@ class _Index:
             _log.exception("An object is left out of an index", extra=fields(object=repr(new)))
             return
         if keys:
-            self._put[place] = keys
+            # Many have the same, each made anew.
+            keys = tuple(map(sys.intern, keys))
+            self._put[new] = keys if len(keys) > 1 else keys[0]
         for key in keys:
-            self.objects.setdefault(key, {})[place] = new
+            found = self._objects.get(key)
+            if found is None:
+                self._objects[key] = new
+            elif isinstance(found, dict):
+                found[new] = None
+            else:
+                self._objects[key] = {found: None, new: None}
 
     def remove(self, old: Object) -> None:
-        place = old.metadata.namespace, old.metadata.name
-        for key in self._put.pop(place, ()):
-            objects = self.objects[key]
-            objects.pop(place, None)
-            if not objects:
-                del self.objects[key]
+        keys = self._put.pop(old, ())
+        for key in (keys,) if isinstance(keys, str) else keys:
+            found = self._objects[key]
+            if isinstance(found, dict):
+                del found[old]
+            if not isinstance(found, dict) or not found:
+                del self._objects[key]

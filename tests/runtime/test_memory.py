@@ -1,0 +1,38 @@
+"""A process that runs for long takes little for each of its connections, and reads as well as before."""
+
+from __future__ import annotations
+
+import gc
+from asyncio import sslproto
+
+import pytest
+
+from slipway.api.cluster.kinds import CONFIG_MAP
+from slipway.embedded.server import EmbeddedServer
+from slipway.kube.aio import AsyncClient
+from slipway.runtime import memory
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test does to the process is undone."""
+    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+
+
+def connections() -> list[sslproto.SSLProtocol]:
+    return [each for each in gc.get_objects() if type(each) is sslproto.SSLProtocol]
+
+
+async def test_a_connection_has_a_buffer_for_one_record_and_reads_what_is_larger() -> None:
+    memory.economise()
+    others = connections()
+    text = "many records " * 50_000
+    async with EmbeddedServer() as server, AsyncClient(server.connection()) as client:
+        await client.create(CONFIG_MAP, {"metadata": {"name": "large", "namespace": "default"}, "data": {"text": text}})
+        found = await client.get(CONFIG_MAP, "large", "default")
+        buffers = {len(each.get_buffer(-1)) for each in connections() if each not in others}
+    assert found["data"]["text"] == text
+    assert buffers == {memory.TLS_BUFFER}
