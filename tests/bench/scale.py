@@ -156,7 +156,9 @@ def main() -> None:
     if options.results.exists():
         results = msgspec.json.decode(options.results.read_bytes(), type=Results)
     for who in _sides(options):
-        key = f"{options.part} {who} {options.hosts}/{options.clusters}"
+        # What two managers share is held against a rollout by one.
+        part = "rollout" if (options.part, who) == ("shards", "ours") else options.part
+        key = f"{part} {who} {options.hosts}/{options.clusters}"
         if not options.again and (key in results.runs or key in results.rest):
             _say(f"{key}: is in {options.results}")
             continue
@@ -504,7 +506,7 @@ def verdicts(results: Results) -> list[str]:
             ratio = mine.requests_a_node / small.requests_a_node
             found.append(_verdict(f"{size}: requests a node, of those with {small.hosts}", ratio, 1.3))
             found.append(_verdict(f"{size}: kB a host over the start", mine.memory_a_host, 60))
-        one = results.runs.get(f"shards ours {size}")
+        one = results.runs.get(f"rollout ours {size}")
         if part == "shards" and who == "sharded" and one is not None:
             (cpu, memory), start = one.each[0], mine.start_memory / len(mine.each)
             for number, (its_cpu, its_memory) in enumerate(mine.each):

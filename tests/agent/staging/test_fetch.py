@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import ssl
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ from typing import Any
 
 import pytest
 from lab.image_registry import ImageRegistry, digest, image_registry, tar
+from support import tlsserver
 
 from slipway.agent.staging import fetch
 from slipway.agent.staging.fetch import Room
-from slipway.agent.staging.registry import Layer
+from slipway.agent.staging.registry import Layer, PullError, Registry, parse
 from slipway.api.machinery.errors import OperatorError
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="files of many owners need root")
@@ -218,6 +220,24 @@ def test_a_registry_that_asks_who_is_there_is_told_by_the_hosts_docker_configura
         fetch.fetch(f"{address}/{OS}", str(tmp_path / "root"))
         server.shutdown()
     assert (tmp_path / "root/etc/kept").read_text() == "base"
+
+
+def test_a_password_is_not_sent_without_tls_where_the_registry_has_it(
+    images: ImageRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = type("Handler", (_Guarded,), {"registry": images})
+    (tmp_path / "pair.pem").write_bytes(tlsserver.leaf(tlsserver.authority()).pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "pair.pem")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        address = f"127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {address: {"auth": "cm9ib3Q6c2VjcmV0"}}}))
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        with pytest.raises(PullError, match=f"password to be sent to http://{address}/token, without TLS: it is not sent"):
+            Registry(address, verify=False).manifest(parse(f"{address}/{OS}"))
+        server.shutdown()
 
 
 def test_gzip_of_many_members_is_read_to_its_end_in_pieces_of_a_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,13 @@ async def test_a_restore_is_a_secret_for_a_host_and_an_annotation_for_the_contro
         assert [owner["kind"] for owner in secret["metadata"]["ownerReferences"]] == ["KubeadmControlPlane"]
         found = await world.client.get(KUBEADM_CONTROL_PLANE, "cp", PLACE)
         assert restore_from(found["metadata"]["annotations"]) == asked
+        # An operator who looked before the other one asked.
+        with pytest.raises(OperatorError, match="a restore is on its way"):
+            await restoring.ask(world.client, wanted, SNAPSHOT.name, download, hosts_lost=False)
+        assert [each["metadata"]["name"] for each in await world.client.list(SECRET, PLACE) if each["type"] == "slipway.io/restore"] == [
+            asked.secret
+        ]
+        assert restore_from((await world.client.get(KUBEADM_CONTROL_PLANE, "cp", PLACE))["metadata"]["annotations"]) == asked
         await world.client.delete(SECRET, "c-etcd", PLACE)
         with pytest.raises(OperatorError, match="the Secrets c-etcd are not there"):
             await restoring.look(world.client, PLACE, "c")

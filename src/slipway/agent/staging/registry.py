@@ -219,6 +219,9 @@ class Registry:
         realm = fields.pop("realm", "")
         if scheme.lower() != "bearer" or not realm.startswith(("https://", "http://")):
             return ""
+        if own and realm.startswith("http:") and self._base.startswith("https:"):
+            # Who is asked over TLS for a password need not send us to somebody who hears it in the clear.
+            raise PullError(f"the registry {self.address} wants the host's password to be sent to {realm}, without TLS: it is not sent")
         request = urllib.request.Request(f"{realm}?{urllib.parse.urlencode(fields)}")
         if own:
             request.add_unredirected_header("Authorization", own)

@@ -18,6 +18,7 @@ from slipway.api.machinery.version import Version
 from slipway.fleet.snapshots import hostscript
 from slipway.fleet.snapshots.request import ANNOTATION, Restore, restore_from
 from slipway.kube.aio import PatchType
+from slipway.kube.errors import ConflictError
 from slipway.runtime import owners
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ SECRET_TYPE = "slipway.io/restore"
 FORCE_RELEASE_ANNOTATION = "slipway.io/force-release"
 _AUTHORITIES = ("ca", "etcd", "sa", "proxy")
 _LOOK = 2.0
+_ATTEMPTS = 5
+_ON_ITS_WAY = f"a restore is on its way: wait for it, or take the annotation {ANNOTATION} off the KubeadmControlPlane"
 
 
 class Standing(NamedTuple):
@@ -77,7 +80,7 @@ async def look(client: AsyncClient, namespace: str, cluster: str) -> Wanted:
 def refusal(wanted: Wanted, snapshot: Snapshot, *, answers: bool) -> str:
     """Why it is better not to; empty where nothing is against it."""
     if restore_from(wanted.plane["metadata"].get("annotations") or {}) is not None:
-        return f"a restore is on its way: wait for it, or take the annotation {ANNOTATION} off the KubeadmControlPlane"
+        return _ON_ITS_WAY
     if ((wanted.plane.get("spec") or {}).get("kubeadmConfigSpec") or {}).get("clusterConfiguration", {}).get("etcd", {}).get("external"):
         return "etcd is external to this cluster: it is restored by its owner, and the control plane needs nothing"
     if answers:
@@ -104,9 +107,30 @@ async def ask(client: AsyncClient, wanted: Wanted, snapshot: str, download: Down
             if reference.get("kind") == BAREMETAL_MACHINE.kind:
                 patch = {"metadata": {"annotations": {FORCE_RELEASE_ANNOTATION: "true"}}}
                 await client.patch(BAREMETAL_MACHINE, reference["name"], wanted.namespace, patch, type=PatchType.MERGE)
-    patch = {"metadata": {"annotations": {ANNOTATION: restore.text()}}}
-    await client.patch(KUBEADM_CONTROL_PLANE, wanted.plane["metadata"]["name"], wanted.namespace, patch, type=PatchType.MERGE)
+    try:
+        await _begin(client, wanted, restore)
+    except OperatorError:
+        # Nobody will ever ask for it.
+        await client.delete(SECRET, made["metadata"]["name"], wanted.namespace, uid=made["metadata"]["uid"])
+        raise
     return restore
+
+
+async def _begin(client: AsyncClient, wanted: Wanted, restore: Restore) -> None:
+    """Of two operators at once, one begins; the status of a control plane changes all the time, which is no reason to give up."""
+    name = wanted.plane["metadata"]["name"]
+    for attempt in range(_ATTEMPTS):
+        metadata = (await client.get(KUBEADM_CONTROL_PLANE, name, wanted.namespace))["metadata"]
+        if restore_from(metadata.get("annotations") or {}) is not None:
+            raise OperatorError(_ON_ITS_WAY)
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "annotations": {ANNOTATION: restore.text()}}}
+        try:
+            await client.patch(KUBEADM_CONTROL_PLANE, name, wanted.namespace, body, type=PatchType.MERGE)
+        except ConflictError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
 
 
 def secret(wanted: Wanted, name: str, download: Download) -> Manifest:
