@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, Kind
-from slipway.api.cluster.names import CLUSTER_NAME_LABEL
+from slipway.api.cluster.names import CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.facts import cluster_from
 from slipway.kube.errors import NotFoundError
@@ -201,6 +201,12 @@ async def members(cache: Cache, kind: Kind, namespace: str, cluster: str) -> lis
     return await cache.list(kind, index=(CLUSTER_NAME_LABEL, f"{namespace}/{cluster}"))
 
 
+async def control_plane_members(cache: Cache, kind: Kind, namespace: str, cluster: str) -> list[Object]:
+    """Those of its members that are of the control plane: few, however many workers it has."""
+    cache.add_index(kind, CONTROL_PLANE_LABEL, _control_plane_member_key)
+    return await cache.list(kind, index=(CONTROL_PLANE_LABEL, f"{namespace}/{cluster}"))
+
+
 async def clusters_of_control_plane(found: Object, cache: Cache) -> list[str]:
     """The names of the Clusters that a control plane is of: by its label, or by who refers to it, as nothing obliges it to have one."""
     name = found.metadata.labels.get(CLUSTER_NAME_LABEL, "")
@@ -227,6 +233,10 @@ def controlled_by(kind: Kind) -> Callable[[Object, Cache], Any]:
 def _cluster_key(found: Object) -> Iterable[str]:
     name = found.metadata.labels.get(CLUSTER_NAME_LABEL)
     return [f"{found.namespace}/{name}"] if name else []
+
+
+def _control_plane_member_key(found: Object) -> Iterable[str]:
+    return _cluster_key(found) if CONTROL_PLANE_LABEL in found.metadata.labels else []
 
 
 def _control_plane_key(found: Object) -> Iterable[str]:

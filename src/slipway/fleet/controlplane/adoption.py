@@ -8,7 +8,7 @@ from slipway.api.cluster import names
 from slipway.api.cluster.kinds import KUBEADM_CONFIG, KUBEADM_CONTROL_PLANE, MACHINE, SECRET
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.facts import owner_from
-from slipway.fleet.contract.references import members
+from slipway.fleet.contract.references import control_plane_members
 from slipway.fleet.controlplane import desired
 from slipway.kube.aio import PatchType
 from slipway.runtime import owners
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 async def control_plane_machines(cache: Cache, namespace: str, cluster: str) -> list[Object]:
     """In the order in which they were made."""
-    found = [
-        machine for machine in await members(cache, MACHINE, namespace, cluster) if names.CONTROL_PLANE_LABEL in machine.metadata.labels
-    ]
+    found = await control_plane_members(cache, MACHINE, namespace, cluster)
     return sorted(found, key=lambda machine: (machine.metadata.creation_timestamp or "", machine.name))
 
 

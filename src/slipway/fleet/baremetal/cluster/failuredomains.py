@@ -17,11 +17,10 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY,
     MACHINE_INVENTORY_POOL,
 )
-from slipway.api.cluster.names import CONTROL_PLANE_LABEL
 from slipway.fleet.baremetal.cluster.lookup import of_cluster_name, of_inventory, of_pool, pools_of
 from slipway.fleet.baremetal.rollouts import guards
 from slipway.fleet.contract.facts import read
-from slipway.fleet.contract.references import changed, members
+from slipway.fleet.contract.references import changed, control_plane_members
 from slipway.runtime.controller import Watch
 from slipway.runtime.rbac import rule
 
@@ -60,12 +59,8 @@ async def found_domains(cache: Cache, cluster: ClusterFacts) -> list[Manifest]:
 
 async def _control_plane_pools(cache: Cache, cluster: ClusterFacts) -> set[str]:
     """Those that control-plane machines are of, and the one that the next will be."""
-    machines = await members(cache, BAREMETAL_MACHINE, cluster.namespace, cluster.name)
-    found = {
-        read(each, BaremetalMachine).spec.machine_inventory_pool_ref.name
-        for each in machines
-        if CONTROL_PLANE_LABEL in each.metadata.labels
-    }
+    machines = await control_plane_members(cache, BAREMETAL_MACHINE, cluster.namespace, cluster.name)
+    found = {read(each, BaremetalMachine).spec.machine_inventory_pool_ref.name for each in machines}
     reference = cluster.control_plane_ref
     if reference is None or reference.kind != KUBEADM_CONTROL_PLANE.kind:
         return found

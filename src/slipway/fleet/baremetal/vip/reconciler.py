@@ -32,7 +32,7 @@ from slipway.fleet.baremetal.vip import vip
 from slipway.fleet.baremetal.vip.vip import VIPError
 from slipway.fleet.contract.conditions import FALSE, TRUE, UNKNOWN
 from slipway.fleet.contract.facts import cluster_from, read
-from slipway.fleet.contract.references import changed, members
+from slipway.fleet.contract.references import changed, control_plane_members
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
 from slipway.kube.errors import ConflictError
@@ -106,8 +106,8 @@ WATCHES = (
 
 
 async def control_plane_machines(cache: Cache, namespace: str, cluster: str) -> list[BaremetalMachine]:
-    found = await members(cache, BAREMETAL_MACHINE, namespace, cluster)
-    return [read(each, BaremetalMachine) for each in found if CONTROL_PLANE_LABEL in each.metadata.labels]
+    found = await control_plane_members(cache, BAREMETAL_MACHINE, namespace, cluster)
+    return [read(each, BaremetalMachine) for each in found]
 
 
 async def known_peers(cache: Cache, baremetal: BaremetalCluster, machines: list[BaremetalMachine], namespace: str) -> vip.Peers:

@@ -116,7 +116,7 @@ class MachineDeploymentReconciler:
         self._references = References(client, cache, watch=lambda kind: watch(templates(kind)), watchable=ANY)
         planes = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=ANY)
         self._gate = Gate(cache, Checks(self._references, planes))
-        self._expected = Expectations(cache)
+        self._expected = Expectations(client, cache)
         self._decoded = decoded.machines(cache)
         self._sets = MachineSets(client, cache, self._expected, events)
 
@@ -125,9 +125,11 @@ class MachineDeploymentReconciler:
         if found is None:
             self._expected.forget(request)
             return DONE
-        if self._cache.is_behind(MACHINE_DEPLOYMENT, request.name, request.namespace) or not await self._expected.met(request):
+        if self._cache.is_behind(MACHINE_DEPLOYMENT, request.name, request.namespace):
             # What we did last is on its way to the cache, and its event with it.
             return Result(ON_ITS_WAY)
+        if wait := await self._expected.wait(request):
+            return Result(wait)
         name = read(found, MachineDeployment).spec.cluster_name
         cluster = await self._cache.get(CLUSTER, name, request.namespace)
         if cluster is None:

@@ -61,11 +61,11 @@ class MachineSets:
         name, replicas = wanted["metadata"]["name"], wanted["spec"]["replicas"]
         where = f"{wanted['metadata']['namespace']}/{name}"
         try:
-            written = await self._applied.create(MACHINE_SET, wanted)
+            with self._expected.making(_request(deployment), MACHINE_SET, name):
+                written = await self._applied.create(MACHINE_SET, wanted)
         except OperatorError as error:
             self._events.event(deployment, "Warning", "FailedCreate", f"Failed to create MachineSet {where}: {error.message}")
             raise
-        self._expected.wrote(_request(deployment), MACHINE_SET, name)
         self._events.event(deployment, "Normal", "SuccessfulCreate", f"Created MachineSet {where} with {replicas} replicas")
         return written
 

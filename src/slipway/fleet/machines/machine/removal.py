@@ -14,7 +14,7 @@ from slipway.api.cluster.kinds import MACHINE, MACHINE_DRAIN_RULE, NODE
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.contract.conditions import TRUE, find, of
 from slipway.fleet.contract.facts import read
-from slipway.fleet.contract.references import members
+from slipway.fleet.contract.references import control_plane_members
 from slipway.fleet.contract.status import well
 from slipway.fleet.machines.machine import conditions, deletion, deprecated, externals, words
 from slipway.fleet.machines.machine.deletion import ControlPlane, Keep, Step
@@ -152,8 +152,8 @@ class Removal:
             if found is not None:
                 external = (found.get("status") or {}).get("externalManagedControlPlane") is True
                 plane = ControlPlane(bool(found["metadata"].get("deletionTimestamp")), external)
-        machines = await members(self._cache, MACHINE, scope.namespace, scope.cluster.name)
-        active = sum(names.CONTROL_PLANE_LABEL in each.metadata.labels and not each.metadata.deletion_timestamp for each in machines)
+        machines = await control_plane_members(self._cache, MACHINE, scope.namespace, scope.cluster.name)
+        active = sum(not each.metadata.deletion_timestamp for each in machines)
         return deletion.keep_node(
             cluster_deleting=scope.cluster.deleting,
             node_name=scope.node_name,

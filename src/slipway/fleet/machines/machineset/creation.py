@@ -44,6 +44,10 @@ class CreationError(OperatorError):
         self.cause = cause
 
 
+def _failed(what: str, reason: str, error: OperatorError) -> CreationError:
+    return CreationError(f"a Machine could not be made: {what}: {error.message}", reason, error.message)
+
+
 class Clone(NamedTuple):
     kind: Kind
     manifest: Manifest
@@ -61,13 +65,19 @@ class Creator:
         self._references = references
         self._machines, self._metadata = machines, metadata
 
-    async def create(self, manifest: Manifest, machine_set: MachineSet) -> Manifest:
-        """One more Machine."""
+    def name(self, manifest: Manifest) -> str:
+        """That of one more Machine."""
+        try:
+            return desired.machine_name(manifest)
+        except OperatorError as error:
+            raise _failed("the Machine itself", MACHINE_FAILED, error) from error
+
+    async def create(self, manifest: Manifest, machine_set: MachineSet, name: str) -> Manifest:
+        """One more Machine, of that name."""
         made: list[Clone] = []
         reason = MACHINE_FAILED
         spec = machine_set.spec.template.spec
         try:
-            name = desired.machine_name(manifest)
             reason, bootstrap = BOOTSTRAP_FAILED, None
             if spec.bootstrap.config_ref:
                 bootstrap = await self._clone(manifest, spec.bootstrap.config_ref, name)
@@ -87,7 +97,7 @@ class Creator:
                 INFRASTRUCTURE_FAILED: f"its infrastructure from {spec.infrastructure_ref.kind} {spec.infrastructure_ref.name}",
                 MACHINE_FAILED: "the Machine itself",
             }[reason]
-            raise CreationError(f"a Machine could not be made: {what}: {error.message}", reason, error.message) from error
+            raise _failed(what, reason, error) from error
 
     async def _clone(self, machine_set: Manifest, reference: Reference, name: str) -> Clone:
         namespace = machine_set["metadata"]["namespace"]

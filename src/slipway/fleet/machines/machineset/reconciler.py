@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,8 +58,9 @@ _log = logging.getLogger("slipway.fleet.machines.machineset")
 NAME = "machineset"
 # So many Machines are made at a time: most of it is waiting for the API server.
 _AT_ONCE = 10
-# And so many in one reconcile: the rest comes in the next one.
+# And so many in one reconcile, or for so many seconds: the rest comes in the next one.
 _MOST = 250
+_LONGEST = 60.0
 
 RULES = (
     rule(MACHINE_SET, *READ, "patch"),
@@ -135,7 +137,7 @@ class MachineSetReconciler:
         self._references = References(client, cache, watch=lambda kind: watch(templates(kind)), watchable=ANY)
         planes = References(client, cache, watch=lambda kind: watch(control_planes(kind)), watchable=ANY)
         self._checks = Checks(self._references, planes)
-        self._expected = Expectations(cache)
+        self._expected = Expectations(client, cache)
         machines = Propagation(Applier(client, cache, names.MACHINE_SET_FIELD_MANAGER))
         metadata = Propagation(Applier(client, cache, names.MACHINE_SET_METADATA_FIELD_MANAGER))
         self._creator = Creator(client, self._references, machines, metadata)
@@ -146,9 +148,11 @@ class MachineSetReconciler:
         if found is None:
             self._expected.forget(request)
             return DONE
-        if self._cache.is_behind(MACHINE_SET, request.name, request.namespace) or not await self._expected.met(request):
+        if self._cache.is_behind(MACHINE_SET, request.name, request.namespace):
             # What we did last is on its way to the cache, and its event with it.
             return Result(ON_ITS_WAY)
+        if wait := await self._expected.wait(request):
+            return Result(wait)
         machine_set = read(found, MachineSet)
         cluster = await self._cache.get(CLUSTER, machine_set.spec.cluster_name, request.namespace)
         if cluster is None:
@@ -327,21 +331,21 @@ class MachineSetReconciler:
             outcome.blocked.append(f'the selector "{chosen}" of the MachineSet does not choose the Machines of its own template')
             outcome.created = _not_created("MachineCreationFailed", outcome.blocked[-1])
             raise OperatorError(outcome.blocked[-1])
-        gate = asyncio.Semaphore(_AT_ONCE)
+        gate, ends = asyncio.Semaphore(_AT_ONCE), time.monotonic() + _LONGEST
 
         async def one() -> None:
             async with gate:
-                if outcome.created is not None:
-                    # One failed, and so would the others.
+                if outcome.created is not None or time.monotonic() > ends:
+                    # One failed, and so would the others; or the API server is slow, and the next reconcile goes on.
                     return
                 try:
-                    made = await self._creator.create(found.manifest, found.machine_set)
+                    name = self._creator.name(found.manifest)
+                    with self._expected.making(found.request, MACHINE, name):
+                        await self._creator.create(found.manifest, found.machine_set, name)
                 except CreationError as error:
                     outcome.created = _not_created(error.reason, error.cause)
                     outcome.errors.append(error)
                     return
-                name = made["metadata"]["name"]
-                self._expected.wrote(found.request, MACHINE, name)
                 self._events.event(found.manifest, "Normal", "SuccessfulCreate", f'Created Machine "{name}"')
 
         await asyncio.gather(*(one() for _ in range(min(count, _MOST))))
