@@ -119,7 +119,7 @@ class MachineInventoryReconciler:
         known = self._known.get(request)
         if cached is not None and known is not None and known[0] == cached.metadata.resource_version:
             return known[1]
-        secret = await self._client.find(SECRET, request.name, request.namespace)
+        secret = await self._cache.whole(SECRET, request.name, request.namespace, labels=SELECTOR)
         if secret is None:
             return None
         told = projection.facts_of(secret)
