@@ -63,6 +63,8 @@ class MachineInventoryReconciler:
     name = NAME
     watches = WATCHES
     rules = RULES
+    # A host tells of its plan in several steps, and its owner changes beside: what comes within a second is one write.
+    interval = 1.0
 
     def __init__(self, client: AsyncClient, cache: Cache, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._client = client
