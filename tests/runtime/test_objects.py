@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import msgspec
 import pytest
 
@@ -26,6 +28,18 @@ def test_an_object_is_kept_without_who_wrote_what_and_is_otherwise_the_same(kept
     sent = {**kept, "metadata": {**metadata, "managedFields": MANAGED}}
     for each in (kept, sent):
         assert msgspec.json.decode(without_managed_fields(msgspec.Raw(msgspec.json.encode(each)))) == kept
+
+
+def test_an_object_that_is_kept_takes_no_more_than_its_bytes() -> None:
+    sent = msgspec.Raw(msgspec.json.encode({"metadata": {"name": "a", "managedFields": MANAGED}, "data": {"text": "x" * 3000}}))
+    without_managed_fields(sent)
+    tracemalloc.start()
+    try:
+        kept = [without_managed_fields(sent) for _ in range(100)]
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert taken < 1.2 * sum(map(len, kept))
 
 
 def test_what_is_known_of_an_object_is_asked_for_once_and_a_refusal_each_time() -> None:

@@ -39,7 +39,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.api.cluster.names import CLUSTER_NAME_LABEL
 from slipway.fleet.inventory.accounts import account_name
-from slipway.runtime.objects import Object, Outline
+from slipway.runtime.objects import Object, Outline, fitted
 from slipway.runtime.sharding.assignment import shard_of
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def outline(found: Object) -> Outline | None:
     except msgspec.ValidationError:
         return None
     host.metadata.annotations = {key: value for key, value in host.metadata.annotations.items() if key in _KEPT_ANNOTATIONS}
-    return Outline(MACHINE_INVENTORY, msgspec.json.encode(host))
+    return Outline(MACHINE_INVENTORY, fitted(msgspec.json.encode(host)))
 
 
 class FleetPartition:

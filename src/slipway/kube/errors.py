@@ -35,6 +35,8 @@ class ApiError(OperatorError):
     """
 
     causes: tuple[Cause, ...] | None = None
+    name: str = ""
+    """Of the object that the server speaks of; empty where it speaks of none, such as when it has no such kind."""
 
     def __init__(self, message: str, *, code: int, reason: str = "") -> None:
         super().__init__(message)
@@ -138,6 +140,7 @@ def status_failure(status: Manifest, code: int) -> ApiError:
     details = status.get("details")
     if isinstance(details, dict):
         listed = [cause for cause in details.get("causes") or () if isinstance(cause, dict)]
+        error.name = str(details.get("name") or "")
         error.causes = tuple(Cause(str(cause.get("reason") or ""), str(cause.get("message") or "")) for cause in listed)
     return error
 

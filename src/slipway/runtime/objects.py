@@ -104,7 +104,12 @@ def without_managed_fields(raw: msgspec.Raw | bytes) -> bytes:
     metadata = _decode_parts(parts.get("metadata", b"{}"))
     if metadata.pop(_MANAGED_FIELDS, None) is None:
         return content
-    return msgspec.json.encode({**parts, "metadata": metadata})
+    return fitted(msgspec.json.encode({**parts, "metadata": metadata}))
+
+
+def fitted(encoded: bytes) -> bytes:
+    """A copy of what msgspec encoded, to be kept: the original has the memory of a buffer that grew by halves."""
+    return bytes(memoryview(encoded))
 
 
 class Object:

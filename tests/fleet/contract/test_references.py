@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
+from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.contract.references import contract_version, crd_name
+from slipway.fleet.contract.references import References, contract_version, crd_name
+from slipway.kube.aio import AsyncClient
+from slipway.kube.connection import Connection
+from slipway.runtime.cache.cache import Cache
 
 
 @pytest.mark.parametrize(
@@ -40,3 +46,26 @@ def test_a_crd_without_the_contract_label_is_an_error(labels: dict[str, str]) ->
 )
 def test_crds_are_named_by_the_plural_of_their_kind(kind: str, expected: str) -> None:
     assert crd_name("g", kind) == expected
+
+
+@pytest.mark.asyncio
+async def test_an_object_that_is_missing_says_nothing_of_its_kind_and_a_version_that_is_not_served_does() -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        if request.path.endswith("/customresourcedefinitions/things.g"):
+            spec = {"names": {"plural": "things"}, "scope": "Namespaced"}
+            return web.json_response({"metadata": {"labels": {"cluster.x-k8s.io/v1beta2": "v1"}}, "spec": spec})
+        if request.path.endswith("/gone"):
+            details = {"name": "gone", "group": "g", "kind": "things"}
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound", "details": details}, status=404)
+        return web.Response(text="404 page not found", status=404)
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(application) as server, AsyncClient(Connection(server=str(server.make_url("")))) as client:
+        references = References(client, Cache(client), watch=lambda kind: None)
+        for name, times in (("gone", 1), ("gone", 1), ("other", 1), ("gone", 2)):
+            assert await references.find(Reference(api_group="g", kind="Thing", name=name), "n") is None
+            assert sum("customresourcedefinitions" in path for path in asked) == times

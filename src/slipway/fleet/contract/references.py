@@ -70,9 +70,10 @@ class References:
         kind = await self.kind(reference)
         try:
             return await self._client.get(kind, reference.name, namespace)
-        except NotFoundError:
-            # Or the version that was asked for is served no more.
-            self._kinds.pop((reference.api_group, reference.kind), None)
+        except NotFoundError as error:
+            if not error.name:
+                # It is not the object that is missing: the version that was asked for is served no more.
+                self._kinds.pop((reference.api_group, reference.kind), None)
             raise
 
     async def find(self, reference: Reference, namespace: str, *, sure: bool = True) -> Manifest | None:

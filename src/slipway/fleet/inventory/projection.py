@@ -14,6 +14,7 @@ from slipway.api.cluster.infrastructure import names as infrastructure
 from slipway.api.elemental import names, plan, staging
 from slipway.api.elemental.inventory import HostFacts
 from slipway.fleet.contract.conditions import FALSE, TRUE
+from slipway.runtime.objects import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +90,7 @@ def _host_facts(raw: bytes) -> tuple[bytes, str]:
     if decoded.observed_at and not _is_time(decoded.observed_at):
         # The API server would refuse the whole status for it.
         return b"", f'the host\'s facts cannot be read: observedAt is "{decoded.observed_at[:64]}", and no time'
-    return msgspec.json.encode(decoded), ""
+    return fitted(msgspec.json.encode(decoded)), ""
 
 
 def _is_time(text: str) -> bool:

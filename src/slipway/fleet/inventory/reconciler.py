@@ -63,6 +63,8 @@ class MachineInventoryReconciler:
     name = NAME
     watches = WATCHES
     rules = RULES
+    # A host tells of its plan in several steps, and its owner changes beside: what comes within a second is one write.
+    interval = 1.0
 
     def __init__(self, client: AsyncClient, cache: Cache, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._client = client
@@ -119,7 +121,7 @@ class MachineInventoryReconciler:
         known = self._known.get(request)
         if cached is not None and known is not None and known[0] == cached.metadata.resource_version:
             return known[1]
-        secret = await self._client.find(SECRET, request.name, request.namespace)
+        secret = await self._cache.whole(SECRET, request.name, request.namespace, labels=SELECTOR)
         if secret is None:
             return None
         told = projection.facts_of(secret)

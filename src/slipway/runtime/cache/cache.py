@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from slipway.api.machinery.errors import OperatorError
 from slipway.runtime.cache.informer import RESYNC, SILENCE, Informer, Scope
+from slipway.runtime.cache.whole import Whole
 
 if TYPE_CHECKING:
     import builtins
@@ -70,6 +71,7 @@ class Cache:
         self._restrictions: dict[Kind, tuple[str, bool]] = {}
         self._clock = clock
         self._writes: dict[tuple[Kind, str, str], _Write] = {}
+        self._whole = Whole(client, clock=clock)
         self._indices: dict[Kind, dict[str, Callable[[Object], Iterable[str]]]] = {}
         self._broken: asyncio.Future[None] | None = None
         self._closed = False
@@ -168,6 +170,14 @@ class Cache:
     async def facts(self, kind: Kind, of: Callable[[Object], T], namespace: str = "") -> builtins.list[T]:
         """What ``of`` says of each object of a namespace, or of all of them; it is asked once for every state of one."""
         return (await self._synced(kind, namespace)).store.facts(of, namespace)
+
+    async def whole(self, kind: Kind, name: str, namespace: str, *, labels: str = "") -> Manifest | None:
+        """All of an object of which the metadata alone is cached, at least as new as that is.  Nobody changes it: others read it, too."""
+        return await self._whole.get(self.informer(kind, labels=labels), name, namespace)
+
+    def wrote_whole(self, kind: Kind, manifest: Manifest) -> None:
+        """Remember what the server gave back for a write of ours, for who asks for the whole of it."""
+        self._whole.put(kind, manifest)
 
     def wrote(self, kind: Kind, manifest: Manifest) -> None:
         """Remember what the server gave back for a write of ours."""

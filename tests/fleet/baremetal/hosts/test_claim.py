@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from fleet.baremetal.estate import NS, Estate
+from support.waiting import eventually
 
 from slipway.api.cluster.infrastructure.pool import PoolMember
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, SECRET
@@ -194,3 +195,36 @@ async def test_a_host_whose_inventory_does_not_tell_yet_that_it_is_not_clean_is_
         await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
     await metal.says("rack-1", clean=True)
     await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+
+
+@pytest.mark.asyncio
+async def test_a_life_of_a_claim_reads_no_inventory_while_the_cache_has_it(metal: Estate) -> None:
+    await metal.host("rack-1")
+    asked: list[str] = []
+    async with AsyncClient(metal.server.connection(), on_request=lambda verb, status, seconds: asked.append(verb)) as client:
+
+        async def heard() -> None:
+            await eventually(lambda: not metal.cache.is_behind(MACHINE_INVENTORY, "rack-1", NS))
+
+        await metal.cache.get(MACHINE_INVENTORY, "rack-1", NS)
+        await claim.take(client, metal.cache, "rack-1", ME, life(ME))
+        await heard()
+        assert await claim.set_state(client, metal.cache, "rack-1", ME, "Preparing", life(ME))
+        await heard()
+        assert await claim.set_state(client, metal.cache, "rack-1", ME, "Preparing", life(ME), sure=False)
+        assert await claim.release(client, metal.cache, "rack-1", ME, life(ME))
+    # Of the plan Secret it is always asked whether the host works.
+    assert asked == ["get", "patch", "patch", "patch"]
+
+
+@pytest.mark.asyncio
+async def test_that_there_is_nothing_to_write_is_asked_of_the_api_server_by_who_must_be_sure(metal: Estate) -> None:
+    await metal.host("rack-1")
+    await claim.take(metal.client, metal.cache, "rack-1", ME, life(ME))
+    await eventually(lambda: not metal.cache.is_behind(MACHINE_INVENTORY, "rack-1", NS))
+    await metal.deafen()
+    owners = {f"baremetal.alauda.io/owner-{part}": "other" for part in ("cluster", "machine", "baremetalmachine")}
+    await metal.patch(MACHINE_INVENTORY, "rack-1", {"metadata": {"annotations": owners}})
+    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Allocated", life(ME))
+    assert not await claim.set_state(metal.client, metal.cache, "rack-1", ME, "Preparing", life(ME))
+    assert not await claim.release(metal.client, metal.cache, "rack-1", ME, life(ME))

@@ -19,6 +19,7 @@ from slipway.fleet.baremetal.hosts.host import NOT_CLEAN, HostOwner, annotations
 from slipway.fleet.baremetal.plans.planfacts import plan_facts
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError
+from slipway.runtime.objects import Outline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -122,13 +123,28 @@ def _rank(host: Host, claimant: Claimant, meant: Collection[str]) -> tuple[bool,
     return host.name in meant, elsewhere, claimant.same and not _is_same(host, claimant)
 
 
+def _cached(cache: Cache, name: str, namespace: str) -> Manifest | None:
+    """An inventory as the cache has it, to write to: whoever has written since, and is not in the cache yet, makes that a conflict.
+
+    None where the cache is known to be behind, or has an outline alone.
+    """
+    found = cache.informer(MACHINE_INVENTORY).store.get(name, namespace)
+    if found is None or isinstance(found, Outline) or cache.is_behind(MACHINE_INVENTORY, name, namespace):
+        return None
+    return found.content()
+
+
 async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, life: Cycle) -> Manifest:
     """Write the claimant into the inventory, unless somebody else has it; the inventory then.
 
-    Asked of the API server, never of the cache; a conflict is looked at anew.  ``life`` is what the host's record gets.
+    A claim names the version that was read, and may be of the cache; that there can be none is believed of the API server alone.
+    A conflict is looked at anew.  ``life`` is what the host's record gets.
     """
+    found = _cached(cache, name, claimant.namespace)
+    if found is not None and (is_of(host_of(found), claimant) or why_not(host_of(found), claimant)):
+        found = None
     for _ in range(_ATTEMPTS):
-        found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
+        found = found or await client.find(MACHINE_INVENTORY, name, claimant.namespace)
         if found is None:
             raise LostClaimError(f"the MachineInventory {name} is gone")
         host = host_of(found)
@@ -144,6 +160,7 @@ async def take(client: AsyncClient, cache: Cache, name: str, claimant: Claimant,
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
         except ConflictError:
+            found = None
             continue
         cache.wrote(MACHINE_INVENTORY, written)
         return written
@@ -161,9 +178,14 @@ async def _busy(client: AsyncClient, name: str, namespace: str) -> str:
     return "its host works on a plan" if found.in_flight else ""
 
 
-async def set_state(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str, seen: Cycle) -> bool:
-    """Write the allocation state of a host that is the claimant's; whether it still is.  What was ``seen`` goes with it, never alone."""
-    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state}, seen)
+async def set_state(
+    client: AsyncClient, cache: Cache, name: str, claimant: Claimant, state: str, seen: Cycle, *, sure: bool = True
+) -> bool:
+    """Write the allocation state of a host that is the claimant's; whether it still is.  What was ``seen`` goes with it, never alone.
+
+    Who need not be ``sure`` of that is content where the cache has it so already.
+    """
+    return await _change(client, cache, name, claimant, {names.ALLOCATION_STATE_ANNOTATION: state}, seen, sure=sure)
 
 
 async def release(
@@ -185,14 +207,27 @@ async def note(client: AsyncClient, cache: Cache, name: str, claimant: Claimant,
     return await _change(client, cache, name, claimant, {}, seen)
 
 
-async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claimant, changes: dict[str, str | None], seen: Cycle) -> bool:
+async def _change(
+    client: AsyncClient,
+    cache: Cache,
+    name: str,
+    claimant: Claimant,
+    changes: dict[str, str | None],
+    seen: Cycle,
+    *,
+    sure: bool = True,
+) -> bool:
+    """A change names the version that was read, and may be of the cache; that the host is another's is believed of the API server alone."""
+    found = _cached(cache, name, claimant.namespace)
+    if found is not None and (not is_of(host_of(found), claimant) or (sure and _is_so(found, changes))):
+        found = None
     for _ in range(_ATTEMPTS):
-        found = await client.find(MACHINE_INVENTORY, name, claimant.namespace)
+        found = found or await client.find(MACHINE_INVENTORY, name, claimant.namespace)
         if found is None or not is_of(host_of(found), claimant):
             return False
-        annotations = found["metadata"].get("annotations") or {}
-        if changes and all(annotations.get(key) == value for key, value in changes.items()):
+        if _is_so(found, changes):
             return True
+        annotations = found["metadata"].get("annotations") or {}
         # Whose the host is stands there: a Machine that is gone by now cannot be asked for its name.
         machine = annotations.get(names.OWNER_MACHINE_ANNOTATION) or seen.machine
         written_down = record.noted(found, msgspec.structs.replace(seen, machine=machine))
@@ -202,7 +237,14 @@ async def _change(client: AsyncClient, cache: Cache, name: str, claimant: Claima
         try:
             written = await client.patch(MACHINE_INVENTORY, name, claimant.namespace, patch, type=PatchType.MERGE)
         except ConflictError:
+            found = None
             continue
         cache.wrote(MACHINE_INVENTORY, written)
         return True
     raise OperatorError(f"the MachineInventory {claimant.namespace}/{name} is changed by others all the time")
+
+
+def _is_so(found: Manifest, changes: Mapping[str, str | None]) -> bool:
+    """Whether there are changes, and they have been made."""
+    annotations = found["metadata"].get("annotations") or {}
+    return bool(changes) and all(annotations.get(key) == value for key, value in changes.items())

@@ -301,9 +301,8 @@ class MachineInventoryPoolReconciler:
             now = self._clock()
             wanted = plan.clean(f"{host.quarantined_by}/{timestamp(now)}")
             with suppress(ConflictError, NotFoundError):
-                await planfacts.write(
-                    self._client, secret, wanted, planfacts.Marks(names.PLAN_CLEAN, host.quarantined_by), self._options.max_failures, now
-                )
+                marks = planfacts.Marks(names.PLAN_CLEAN, host.quarantined_by)
+                await planfacts.write(self._client, self._cache, secret, wanted, marks, self._options.max_failures, now)
         return False
 
     async def _annotate_plans(self, namespace: str, hosts: Iterable[str], wanted: Mapping[str, str | None]) -> None:

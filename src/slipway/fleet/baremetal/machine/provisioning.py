@@ -125,7 +125,7 @@ class Provisioning:
         )
         digest = hashlib.sha256(data.resolved.user_data).hexdigest()
         marks = planfacts.Marks(names.PLAN_REPROVISION, run.name, image, digest, boot_before)
-        run.secret = await planfacts.write(self._client, run.secret, plan, marks, self._options.max_failures, run.now)
+        run.secret = await planfacts.write(self._client, self._cache, run.secret, plan, marks, self._options.max_failures, run.now)
         run.plan = planfacts.plan_facts(run.secret)
 
     async def _image(self, run: Run) -> str:

@@ -159,7 +159,7 @@ class BaremetalMachineReconciler:
         run.host = host
         run.mean(host.name)
         if not run.provisioned or finalizers.is_deleted(run.manifest):
-            run.secret = await self._client.find(SECRET, host.name, run.namespace)
+            run.secret = await planfacts.read(self._cache, host.name, run.namespace)
             run.plan = planfacts.plan_facts(run.secret) if run.secret is not None else None
 
     async def _proceed(self, run: Run, *, has_cluster: bool) -> Result:

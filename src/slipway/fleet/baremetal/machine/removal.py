@@ -45,7 +45,7 @@ class Removal:
             case Step.CLEAN:
                 await self._clean(run)
             case Step.WAIT_FOR_CLEAN | Step.WAIT_FOR_HOST | Step.WAIT_FOR_SECRET:
-                await self._state(run, names.PREPARING)
+                await self._state(run, names.PREPARING, sure=False)
                 self._wait(step, run)
             case Step.CLEAN_FAILED:
                 await self._failed(run)
@@ -71,7 +71,7 @@ class Removal:
         vip = run.vip if run.owner is None or run.owner.control_plane else ""
         plan = clean(f"{run.uid}/{timestamp(run.now)}", vip, scrub=run.scrub)
         marks = planfacts.Marks(names.PLAN_CLEAN, run.name)
-        run.secret = await planfacts.write(self._client, run.secret, plan, marks, self._options.max_failures, run.now)
+        run.secret = await planfacts.write(self._client, self._cache, run.secret, plan, marks, self._options.max_failures, run.now)
         run.plan = planfacts.plan_facts(run.secret)
         if RETRY_ANNOTATION in run.annotations:
             run.manifest["metadata"]["annotations"] = {key: value for key, value in run.annotations.items() if key != RETRY_ANNOTATION}
@@ -146,8 +146,8 @@ class Removal:
     def _let_go(self, run: Run) -> None:
         finalizers.remove(run.manifest, names.BAREMETAL_MACHINE_FINALIZER)
 
-    async def _state(self, run: Run, state: str) -> bool:
-        return await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state, self._life(run))
+    async def _state(self, run: Run, state: str, *, sure: bool = True) -> bool:
+        return await claim.set_state(self._client, self._cache, run.claimed.name, run.claimant, state, self._life(run), sure=sure)
 
     def _life(self, run: Run, **moments: datetime | None) -> Cycle:
         """What is known of the life that ends: when its Machine was deleted, and when that had drained the Node and let go of the host."""

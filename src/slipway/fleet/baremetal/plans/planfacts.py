@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from slipway.api.elemental.plan import Outcome, Plan
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
+    from slipway.runtime.cache.cache import Cache
 
 OWNER_ANNOTATION = "slipway.io/plan-owner"
 """The BaremetalMachine, by name, that the plan is of."""
@@ -124,7 +125,14 @@ def _clean(data: Mapping[str, str], checksum: str) -> bool | None:
     return told.clean if checksum and told.plan == checksum else None
 
 
-async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks, max_failures: int, now: datetime) -> Manifest:
+async def read(cache: Cache, name: str, namespace: str) -> Manifest | None:
+    """The plan Secret of a host, at least as new as the cache has heard of it: who writes to it names the version that was read."""
+    return await cache.whole(SECRET, name, namespace, labels=f"{elemental.MANAGED_LABEL}={elemental.MANAGED}")
+
+
+async def write(
+    client: AsyncClient, cache: Cache, secret: Manifest, plan: Plan, marks: Marks, max_failures: int, now: datetime
+) -> Manifest:
     """Put a plan into the Secret that was read; a ConflictError where its host, or somebody else, has written to it since."""
     metadata, raw = secret["metadata"], plans.encode(plan)
     annotations = {
@@ -139,7 +147,9 @@ async def write(client: AsyncClient, secret: Manifest, plan: Plan, marks: Marks,
         CHECKSUM_ANNOTATION: plans.checksum(raw),
     }
     data = {**(secret.get("data") or {}), **plans.written(raw, marks.type, max_failures)}
-    return await client.update(SECRET, {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data})
+    written = await client.update(SECRET, {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data})
+    cache.wrote_whole(SECRET, written)
+    return written
 
 
 async def annotate(client: AsyncClient, name: str, namespace: str, changes: Mapping[str, str | None]) -> None:
