@@ -202,6 +202,12 @@ async def members(cache: Cache, kind: Kind, namespace: str, cluster: str) -> lis
     return await cache.list(kind, index=(CLUSTER_NAME_LABEL, f"{namespace}/{cluster}"))
 
 
+def members_seen(cache: Cache, kind: Kind, namespace: str, cluster: str) -> list[Object]:
+    """The same without a wait, of what has been seen so far."""
+    cache.add_index(kind, CLUSTER_NAME_LABEL, _cluster_key)
+    return cache.informer(kind).store.indexed(CLUSTER_NAME_LABEL, f"{namespace}/{cluster}")
+
+
 async def control_plane_members(cache: Cache, kind: Kind, namespace: str, cluster: str) -> list[Object]:
     """Those of its members that are of the control plane: few, however many workers it has."""
     cache.add_index(kind, CONTROL_PLANE_LABEL, _control_plane_member_key)

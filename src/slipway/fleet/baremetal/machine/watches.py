@@ -24,7 +24,7 @@ from slipway.fleet.baremetal.hosts.host import host_from
 from slipway.fleet.baremetal.machine.allocation import POOL_INDEX
 from slipway.fleet.baremetal.machine.node import node_facts
 from slipway.fleet.contract.facts import cluster_from, owner_from, read
-from slipway.fleet.contract.references import changed, members
+from slipway.fleet.contract.references import changed, members, members_seen
 from slipway.fleet.liveclusters import provider_id
 from slipway.runtime.controller import Watch
 from slipway.runtime.objects import Request
@@ -132,9 +132,8 @@ def follow(workload: WorkloadClusters, cache: Cache, enqueue: Callable[[Request]
                 enqueue(Request(namespace, owner.baremetal_machine))
 
     def on_probe(namespace: str, cluster: str) -> None:
-        for found in cache.informer(BAREMETAL_MACHINE).store.list(namespace):
-            if found.metadata.labels.get(CLUSTER_NAME_LABEL) == cluster:
-                enqueue(found.request)
+        for found in members_seen(cache, BAREMETAL_MACHINE, namespace, cluster):
+            enqueue(found.request)
 
     workload.on_node(on_node)
     workload.on_probe(on_probe)

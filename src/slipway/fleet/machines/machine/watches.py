@@ -9,7 +9,7 @@ import msgspec
 from slipway.api.cluster import names
 from slipway.api.cluster.kinds import CLUSTER, CORE_GROUP, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from slipway.fleet.contract.facts import cluster_from
-from slipway.fleet.contract.references import changed, clusters_of_control_plane, members
+from slipway.fleet.contract.references import changed, clusters_of_control_plane, members, members_seen
 from slipway.runtime.controller import Watch
 
 if TYPE_CHECKING:
@@ -155,9 +155,8 @@ def follow(workload: WorkloadClusters, cache: Cache, enqueue: Callable[[Request]
             enqueue(request)
 
     def on_probe(namespace: str, cluster: str) -> None:
-        for each in cache.informer(MACHINE).store.list(namespace):
-            if each.metadata.labels.get(names.CLUSTER_NAME_LABEL) == cluster:
-                enqueue(each.request)
+        for each in members_seen(cache, MACHINE, namespace, cluster):
+            enqueue(each.request)
 
     workload.on_node(on_node)
     workload.on_probe(on_probe)
