@@ -338,15 +338,16 @@ async def test_an_object_can_be_asked_for_without_an_event(client: AsyncClient) 
         await eventually(lambda: reconciler.asked == ["elsewhere"])
 
 
-async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(client: AsyncClient) -> None:
+@pytest.mark.parametrize(("interval", "pause"), [(0.2, 0.0), (0.0, 0.2), (0.1, 0.2), (0.2, 0.1)])
+async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(client: AsyncClient, interval: float, pause: float) -> None:
     began: list[float] = []
 
     async def note(request: Request) -> Result:
         began.append(asyncio.get_running_loop().time())
-        return DONE
+        return Result(pause=pause if request.name == "busy" else 0.0)
 
     reconciler = Recording(work=note)
-    reconciler.interval = 0.2
+    reconciler.interval = interval
     await client.create(CONFIG_MAP, manifest("busy"))
     async with running(client, reconciler) as run:
         await eventually(lambda: reconciler.asked)

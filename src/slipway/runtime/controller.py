@@ -36,7 +36,7 @@ GRACE = 30.0
 # How long after a failure an event is mapped to requests again, at first and at most.
 _FIRST_MAPPING_DELAY, _LONGEST_MAPPING_DELAY = 0.5, 60.0
 # So many times are remembered before those that no longer matter are let go.
-_BEGINNINGS = 1000
+_RESTS = 1000
 
 
 class Watch(NamedTuple):
@@ -98,8 +98,8 @@ class Controller:
         self._in_hand: Mapping[Request, float] = {}
         self._one_less = asyncio.Event()
         self.interval: float = getattr(reconciler, "interval", 0.0) * pace
-        # When objects were last reconciled, as far as that is shorter ago than the interval.
-        self._began: dict[Request, float] = {}
+        # From when on objects may be reconciled again, as far as that is yet to come.
+        self._rests: dict[Request, float] = {}
         name = reconciler.name
         self._succeeded = metrics.reconciles.labels(name, "success").inc
         self._requeued = metrics.reconciles.labels(name, "requeue_after").inc
@@ -214,20 +214,25 @@ class Controller:
 
     def _too_soon(self, request: Request) -> float:
         """In how many seconds the object may be reconciled; 0 where it may be now."""
-        if not self.interval:
-            return 0.0
         now = time.monotonic()
-        wait = self._began.get(request, -math.inf) + self.interval - now
+        wait = self._rests.get(request, -math.inf) - now
         if wait > 0:
             return wait
-        if len(self._began) >= _BEGINNINGS:
-            self._began = {known: began for known, began in self._began.items() if began + self.interval > now}
-        self._began[request] = now
+        self._rest(request, now, self.interval)
         return 0.0
+
+    def _rest(self, request: Request, began: float, seconds: float) -> None:
+        """Let the object alone for some seconds, from when its reconcile began."""
+        if not seconds:
+            return
+        if len(self._rests) >= _RESTS:
+            now = time.monotonic()
+            self._rests = {known: until for known, until in self._rests.items() if until > now}
+        self._rests[request] = max(began + seconds, self._rests.get(request, -math.inf))
 
     async def _reconcile(self, queue: Queue[Request], request: Request) -> None:
         with within(controller=self.name, namespace=request.namespace, name=request.name, reconcileID=str(uuid.uuid4())):
-            began = time.perf_counter()
+            began = time.monotonic()
             limit = asyncio.timeout(self._timeout)
             try:
                 async with limit:
@@ -236,13 +241,14 @@ class Controller:
                 self._report(error, timed_out=limit.expired(), retry_after=queue.add_rate_limited(request))
             else:
                 queue.forget(request)
+                self._rest(request, began, result.pause * self._pace)
                 if result.requeue_after > 0:
                     queue.add_after(request, result.requeue_after * self._pace)
                     self._requeued()
                 else:
                     self._succeeded()
             finally:
-                self._seconds(time.perf_counter() - began)
+                self._seconds(time.monotonic() - began)
 
     def _report(self, error: Exception, *, timed_out: bool, retry_after: float) -> None:
         self._failed()

@@ -62,6 +62,8 @@ NAME = "cluster"
 # Cluster API's externalReadyWait and deleteRequeueAfter.
 MISSING_RETRY = 30.0
 DELETE_RETRY = 5.0
+# A Cluster of thousands of Machines, some of which change all the time, is not looked at every second: a second for each thousand.
+_A_MACHINE, _LONGEST_PAUSE = 0.001, 10.0
 
 # What other kinds a Cluster refers to is for their providers to allow: their roles are aggregated.
 RULES = (
@@ -184,7 +186,8 @@ class ClusterReconciler:
         self._tell_phase(scope.manifest, phase)
         if run.problems:
             raise OperatorError("; ".join(problem.message for problem in run.problems)) from run.problems[0]
-        return _sooner(result, _until_probe_counts(seen.probe, scope.now))
+        result = _sooner(result, _until_probe_counts(seen.probe, scope.now))
+        return result._replace(pause=min(len(descendants.machines) * _A_MACHINE, _LONGEST_PAUSE)) if descendants is not None else result
 
     # What the Cluster refers to.
 
