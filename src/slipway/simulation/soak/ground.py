@@ -45,9 +45,13 @@ _PATIENCE = 600.0
 
 
 class Ground:
-    """``folder`` is for files of the time of the run; ``deadline`` is how long a host may take for a plan, and for its join."""
+    """``folder`` is for files of the time of the run; ``deadline`` is how long a host may take for a plan, and for its join.
 
-    def __init__(self, folder: Path, record: Record, *, seed: int, deadline: timedelta) -> None:
+    ``stalled`` is for how many seconds nothing of a cluster may be written while it is on its way.
+    """
+
+    def __init__(self, folder: Path, record: Record, *, seed: int, deadline: timedelta, stalled: float) -> None:
+        self.stalled = stalled
         options = BaremetalOptions(join_deadline=deadline, host_deadline=deadline, max_failures=_MAX_FAILURES)
         self.plane = ManagementPlane(NAMESPACE, options, pace=_MANAGER_PACE, database=folder / "objects.db")
         self.manager = ManagerProcess(log=folder / "manager.log")
