@@ -87,6 +87,17 @@ class Hand:
             lambda: self._client.patch(kind, name, NAMESPACE, body, type=PatchType.MERGE), cluster, f"patch {kind.kind} {name}"
         )
 
+    async def annotate(self, kind: Kind, name: str, annotation: str, value: str) -> None:
+        """Where it is there still: what was seen may be gone by now."""
+
+        async def write() -> None:
+            try:
+                await self._client.patch(kind, name, NAMESPACE, {"metadata": {"annotations": {annotation: value}}}, type=PatchType.MERGE)
+            except NotFoundError:
+                return
+
+        await self._again(write, "", f"annotate {kind.kind} {name}")
+
     async def delete(self, kind: Kind, name: str, cluster: str = "") -> None:
         async def write() -> None:
             try:
@@ -319,7 +330,7 @@ class Repairer:
         if annotation in annotations_of(machine):
             return
         self._record.act(annotation.rpartition("/")[2], (name, host_of(machine)), text)
-        await self._hand.patch(BAREMETAL_MACHINE, name, {"metadata": {"annotations": {annotation: "soak"}}})
+        await self._hand.annotate(BAREMETAL_MACHINE, name, annotation, "soak")
 
 
 def is_free(inventory: Manifest | None) -> bool:
