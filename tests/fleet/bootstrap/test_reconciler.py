@@ -761,6 +761,21 @@ async def test_the_first_control_plane_machine_takes_the_lock_and_gets_init_data
     assert lock["metadata"]["ownerReferences"][0]["kind"] == "Cluster"
 
 
+async def test_a_cluster_that_is_made_anew_at_once_has_none_of_the_certificates_of_the_one_before(world: World) -> None:
+    await world.ready()
+    reconciler = world.reconciler()
+    await world.machine("old", control_plane=True)
+    await world.reconcile(reconciler, "old")
+    assert files(await world.data("old"))["/etc/kubernetes/pki/ca.crt"] == CA_PAIR.certificate.decode()
+    other = certificates.generate(certificates.CA, "ECDSA-P256", 10, datetime.now(UTC))
+    await world.client.delete(SECRET, "c-ca", world.namespace)
+    await world.secret("c-ca", {"tls.crt": other.certificate, "tls.key": other.key})
+    await world.cluster_status(initialized=False)
+    await world.machine("new", control_plane=True)
+    await world.reconcile(reconciler, "new")
+    assert files(await world.data("new"))["/etc/kubernetes/pki/ca.crt"] == other.certificate.decode()
+
+
 async def test_a_first_control_plane_that_is_restored_runs_the_script_before_kubeadm(world: World) -> None:
     await world.cluster(initialized=False)
     await world.control_plane("v1.35.0")

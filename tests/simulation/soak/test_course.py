@@ -86,6 +86,12 @@ def test_managers_die_in_the_first_part_alone() -> None:
     assert options.hosts == 20 * 6 + options.standby
 
 
+@pytest.mark.parametrize("deadline", [5, 90, 300, 3600])
+def test_who_waits_for_a_deadline_is_not_taken_for_stalled(deadline: int) -> None:
+    options = parse(["--deadline", str(deadline)], KINDS)
+    assert min(options.stalled, options.stalled_at_rest) > deadline
+
+
 def _recorded(*, violated: bool) -> tuple[Options, Record]:
     told: list[Event] = []
     clock = iter(float(number) for number in range(1000))

@@ -37,9 +37,10 @@ def host(name: str, owner: str = "", cluster: str = "one") -> Manifest:
     return {"metadata": {"name": name, "annotations": owned}}
 
 
-def bare(name: str, claims: str = "", *, going: bool = False) -> Manifest:
+def bare(name: str, claims: str = "", *, going: bool = False, forced: bool = False) -> Manifest:
     status = {"conditions": [{"type": "InventoryAllocated", "status": "True"}], "machineInventoryRef": {"name": claims}} if claims else {}
-    return thing(name, going=going, status=status)
+    found = thing(name, going=going, status=status)
+    return {**found, "metadata": {**found["metadata"], "annotations": {"slipway.io/force-release": "it is dead"} if forced else {}}}
 
 
 def worker(name: str, *, available: bool = True, going: bool = False) -> Manifest:
@@ -55,9 +56,13 @@ def workers(replicas: int, **budget: int) -> Manifest:
     return thing("workers", spec={"replicas": replicas, "rollout": {"strategy": {"rollingUpdate": budget}}})
 
 
-def plan_secret(name: str, text: bytes, owner: str, *, applied: bool, type_: str = "reprovision") -> Manifest:
+def plan_secret(
+    name: str, text: bytes, owner: str, *, applied: bool, type_: str = "reprovision", minute: int = 0, begun: bool = False
+) -> Manifest:
     data = {"plan": text, **({"applied-checksum": plans.checksum(text).encode()} if applied else {})}
+    data |= {plans.PLAN_STATE: plans.IN_PROGRESS.encode()} if begun else {}
     annotations = {"slipway.io/plan-owner": owner, "baremetal.alauda.io/plan.type": type_}
+    annotations["slipway.io/plan-written-at"] = f"2026-01-01T00:{minute:02}:00Z"
     encoded = {key: b64encode(value).decode() for key, value in data.items()}
     return {"metadata": {"name": name, "annotations": annotations}, "type": "elemental.cattle.io/plan", "data": encoded}
 
@@ -75,10 +80,17 @@ def step(
     return Step(snapshot, kind, before, after, by_hand, by_hand)
 
 
+def cleaned(before: Manifest, machine: Manifest, minute: int = 0) -> Step:
+    """A machine writes the clean plan to its host."""
+    after = plan_secret("host-1", b'{"a":2}', "a", applied=False, type_="clean", minute=minute)
+    return step(SECRET, before, after, (MACHINE_INVENTORY, host("host-1", "a")), (BAREMETAL_MACHINE, machine))
+
+
 A, B = (BAREMETAL_MACHINE, bare("a", "host-1")), (BAREMETAL_MACHINE, bare("b", "host-1"))
 TWO = (MACHINE_DEPLOYMENT, workers(2, maxUnavailable=1, maxSurge=0))
 OLD, NEW = plan_secret("host-1", b'{"a":1}', "a", applied=True), plan_secret("host-1", b'{"a":2}', "a", applied=False)
 BUSY = plan_secret("host-1", b'{"a":1}', "b", applied=False)
+DUE, BEGUN = (plan_secret("host-1", b'{"a":1}', "a", applied=False, begun=begun) for begun in (False, True))
 GIVEN_UP = {"metadata": {"name": "host-1", "annotations": {"slipway.io/quarantined-by": "a"}}}
 
 CASES: dict[str, tuple[str, Step, bool]] = {
@@ -149,6 +161,31 @@ CASES: dict[str, tuple[str, Step, bool]] = {
         "plans-are-the-owners",
         step(SECRET, BUSY, plan_secret("host-1", b'{"a":2}', "a", applied=False, type_="clean"), (MACHINE_INVENTORY, GIVEN_UP)),
         True,
+    ),
+    "a host that the operator gives up gets its clean plan over what it was at, before it is in quarantine": (
+        "plans-are-the-owners",
+        cleaned(BEGUN, bare("a", "host-1", going=True, forced=True)),
+        True,
+    ),
+    "a host that nobody gives up gets its clean plan over what it is at": (
+        "plans-are-the-owners",
+        cleaned(BEGUN, bare("a", "host-1", going=True), minute=9),
+        False,
+    ),
+    "a host that has not begun with a plan for minutes gets its clean plan": (
+        "plans-are-the-owners",
+        cleaned(DUE, bare("a", "host-1", going=True), minute=2),
+        True,
+    ),
+    "a host that has not begun with a plan gets its clean plan too early": (
+        "plans-are-the-owners",
+        cleaned(DUE, bare("a", "host-1", going=True), minute=1),
+        False,
+    ),
+    "a machine that stays writes another plan over one that was not begun": (
+        "plans-are-the-owners",
+        cleaned(DUE, bare("a", "host-1"), minute=9),
+        False,
     ),
     "somebody edits a plan by hand": (
         "plans-are-the-owners",

@@ -91,7 +91,7 @@ class Maker:
         own = _own_version(scope)
         configuration = scope.section("clusterConfiguration")
         purposes = certificates.for_control_plane(configuration)
-        pairs = await certificates.look_up(self._pairs.read, cluster, purposes)
+        pairs = await certificates.look_up(self._pairs.read_anew, cluster, purposes)
         if cluster.control_plane_ref is None:
             reference = config_reference(scope.manifest)
             pairs = await certificates.complete(self._client, cluster, purposes, pairs, configuration, reference)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from base64 import b64encode
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from slipway.api.cluster.infrastructure import names as words
@@ -155,13 +156,14 @@ async def _interrupted(soak: Soak, draw: Draw, what: str) -> bool:
         if not held:
             return False
         machine.faults.interruptions = due = [Interruption("power" if what == "power" else "agent", number, done)]
-        if not await soak.until_calm(lambda: not due):
-            machine.faults.interruptions = []
-            return False
-        when = "after" if done else "before"
-        soak.record.fault(f"{what}-gone-in-plan", (name,), f"{name} loses its {what} {when} instruction {number} of a plan")
-        if what == "power":
-            with soak.ground.cut(name):
+        # From the very moment on, and not only when that is noticed here.
+        with soak.ground.cut(name, due) if what == "power" else nullcontext():
+            if not await soak.until_calm(lambda: not due):
+                machine.faults.interruptions = []
+                return False
+            when = "after" if done else "before"
+            soak.record.fault(f"{what}-gone-in-plan", (name,), f"{name} loses its {what} {when} instruction {number} of a plan")
+            if what == "power":
                 await soak.pause(draw.lasts)
                 await host.power_on()
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from base64 import b64decode
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from slipway.api.cluster.kinds import CLUSTER, MACHINE_INVENTORY, MACHINE_REGISTRATION, NODE, SECRET
@@ -19,14 +19,17 @@ from slipway.kube.aio import AsyncClient
 from slipway.simulation.managers import Fuse, ManagerProcess
 from slipway.simulation.plane import ManagementPlane, is_free
 from slipway.simulation.soak import objects
+from slipway.simulation.soak.cuts import Cuts
 from slipway.simulation.soak.options import NAMESPACE, VERSIONS
 from slipway.simulation.soak.snapshot import ClusterTruth, EtcdTruth, HostTruth, Truth, is_going, is_true
 from slipway.simulation.soak.watcher import WATCHED, Watcher
+from slipway.simulation.soak.written import Written
 from slipway.simulation.workload.cluster import ETCD
 from slipway.simulation.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from datetime import timedelta
     from pathlib import Path
 
@@ -45,18 +48,22 @@ _PATIENCE = 600.0
 
 
 class Ground:
-    """``folder`` is for files of the time of the run; ``deadline`` is how long a host may take for a plan, and for its join."""
+    """``folder`` is for files of the time of the run; ``deadline`` is how long a host may take for a plan, and for its join.
 
-    def __init__(self, folder: Path, record: Record, *, seed: int, deadline: timedelta) -> None:
+    ``stalled`` is for how many seconds nothing of a cluster may be written while it is on its way.
+    """
+
+    def __init__(self, folder: Path, record: Record, *, seed: int, deadline: timedelta, stalled: float) -> None:
+        self.stalled = stalled
         options = BaremetalOptions(join_deadline=deadline, host_deadline=deadline, max_failures=_MAX_FAILURES)
         self.plane = ManagementPlane(NAMESPACE, options, pace=_MANAGER_PACE, database=folder / "objects.db")
         self.manager = ManagerProcess(log=folder / "manager.log")
         self.fuse = Fuse()
+        self._written = Written()
         self.world = World(registry=objects.REGISTRY, pace=_HOST_PACE, seed=seed)
         self.vips: dict[str, str] = {}
         """The addresses of clusters, by their names."""
-        self._cut: dict[str, bool] = {}
-        """Hosts that are not what they would be since the soak has cut their power or their link; and whether they have it back."""
+        self._cuts = Cuts()
         self._record, self._deadline = record, deadline
         self._stack = AsyncExitStack()
 
@@ -70,7 +77,7 @@ class Ground:
             await self._stack.enter_async_context(self.world)
             # It ends before the hosts do, whose end is nobody's fault.
             watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection("watcher")))
-            self.watcher = Watcher(watching, self.truth, self._record, _PATIENT * self._deadline)
+            self.watcher = Watcher(watching, self.truth, self._record, _PATIENT * self._deadline, self._written)
             self._stack.push_async_callback(self.watcher.close)
             await self.watcher.start()
         except BaseException:
@@ -97,7 +104,9 @@ class Ground:
 
     def _follow(self) -> None:
         """Let the fuse count what is written; a server that starts anew has another store."""
-        self.fuse.follow(self.plane.server.core.store, *(bucket_of(kind.group, kind.plural) for kind in WATCHED))
+        store, buckets = self.plane.server.core.store, {bucket_of(kind.group, kind.plural): kind for kind in WATCHED}
+        self.fuse.follow(store, *buckets)
+        store.listen(lambda bucket, change: self._written.note(buckets[bucket], change.current.namespace, change.version), *buckets)
 
     # Hosts.
 
@@ -149,14 +158,8 @@ class Ground:
     def host(self, name: str) -> Life:
         return self.world.hosts[name]
 
-    @contextmanager
-    def cut(self, name: str) -> Iterator[None]:
-        """A host is not what it would be for as long as the block runs, and until its etcd is back."""
-        self._cut[name] = False
-        try:
-            yield
-        finally:
-            self._cut[name] = True
+    def cut(self, name: str, due: Sequence[object] = ()) -> AbstractContextManager[None]:
+        return self._cuts.during(name, due)
 
     # Clusters.
 
@@ -199,11 +202,10 @@ class Ground:
         down = {member.peer_url for member in voters if not member.running}
         unplugged = 0
         for name, (machine, _) in found.planes.items():
-            if name in self._cut:
-                if f"https://{machine.hardware.address.partition('/')[0]}:2380" in down:
-                    unplugged += 1
-                elif self._cut[name] and machine.running(ETCD) is not None:
-                    del self._cut[name]
+            if f"https://{machine.hardware.address.partition('/')[0]}:2380" in down:
+                unplugged += self._cuts.is_cut(name)
+            elif machine.running(ETCD) is not None:
+                self._cuts.is_back(name)
         running = sum(member.running for member in voters)
         return EtcdTruth(len(voters), running, unplugged, len(found.etcd.members) - len(voters))
 

@@ -22,6 +22,8 @@ from slipway.api.cluster.kinds import (
 from slipway.api.cluster.names import AVAILABLE_CONDITION
 from slipway.api.elemental.names import PLAN_SECRET_TYPE
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
+from slipway.fleet.baremetal.machine.decision import UNTOUCHED
+from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION
 from slipway.fleet.baremetal.plans.planfacts import plan_facts
 from slipway.simulation.soak.snapshot import (
     annotations_of,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
+    from slipway.fleet.baremetal.plans.planfacts import PlanFacts
     from slipway.simulation.soak.snapshot import Snapshot, Truth
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
@@ -156,10 +159,19 @@ def plans_are_the_owners(step: Step) -> Iterator[Broken]:
     if inventory is not None and now.type == names.PLAN_CLEAN and annotations_of(inventory).get(QUARANTINE_ANNOTATION) == now.owner:
         # It was given up, whatever it was at, and comes back by this plan alone.
         return
-    if before.in_flight:
+    if before.in_flight and not _may_be_cleaned(step, before, now):
         yield Broken((host, now.owner), f"{host} got the plan {now.type} of {now.owner} while it was at {before.type} of {before.owner}")
     if inventory is not None and owner_of(inventory) != now.owner:
         yield Broken((host, now.owner), f"{host} is of {owner_of(inventory) or 'nobody'} and got a plan of {now.owner}")
+
+
+def _may_be_cleaned(step: Step, before: PlanFacts, now: PlanFacts) -> bool:
+    """Whether a host gets its clean plan over one that it does not work on: it is given up by the operator, or has not begun for long."""
+    machine = step.snapshot.get(BAREMETAL_MACHINE, now.owner)
+    if now.type != names.PLAN_CLEAN or machine is None or not is_going(machine):
+        return False
+    late = now.written is not None and before.written is not None and now.written - before.written >= UNTOUCHED
+    return FORCE_ANNOTATION in annotations_of(machine) or (before.outcome == "pending" and late)
 
 
 # Rollouts.

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from slipway.simulation.soak.record import Record
 
 _AGAIN = 0.5
-_STALLED = 300.0
-"""Nothing of a cluster is without a write for so long while it is on its way: deadlines and a busy machine are within it."""
 # Reasons after which a Machine is deleted, as the reference of conditions says.
 _GIVEN_UP = frozenset(
     (
@@ -89,6 +87,17 @@ class Hand:
             lambda: self._client.patch(kind, name, NAMESPACE, body, type=PatchType.MERGE), cluster, f"patch {kind.kind} {name}"
         )
 
+    async def annotate(self, kind: Kind, name: str, annotation: str, value: str) -> None:
+        """Where it is there still: what was seen may be gone by now."""
+
+        async def write() -> None:
+            try:
+                await self._client.patch(kind, name, NAMESPACE, {"metadata": {"annotations": {annotation: value}}}, type=PatchType.MERGE)
+            except NotFoundError:
+                return
+
+        await self._again(write, "", f"annotate {kind.kind} {name}")
+
     async def delete(self, kind: Kind, name: str, cluster: str = "") -> None:
         async def write() -> None:
             try:
@@ -100,7 +109,7 @@ class Hand:
 
     async def _again(self, write: Callable[[], Awaitable[object]], cluster: str, what: str) -> None:
         """Until it is done; whatever says no may say yes later."""
-        end = time.monotonic() + _STALLED
+        end = time.monotonic() + self._ground.stalled
         told = ""
         while True:
             try:
@@ -111,7 +120,7 @@ class Hand:
                     told = error.message
                     self._record.refused(cluster, what, error.message)
                 if time.monotonic() > end:
-                    raise StalledError(f"{what} is refused for {_STALLED:.0f} s: {error.message}") from error
+                    raise StalledError(f"{what} is refused for {self._ground.stalled:.0f} s: {error.message}") from error
             else:
                 return
             await asyncio.sleep(_AGAIN)
@@ -261,11 +270,11 @@ class ClusterOperator:
         await self._until(lambda: self._ground.watcher.now.get(kind, name) is None, f"{kind.kind} {name} does not go")
 
     async def _until(self, holds: Callable[[], bool], problem: str) -> None:
-        watcher = self._ground.watcher
+        watcher, stalled = self._ground.watcher, self._ground.stalled
         while not holds():
             self._ground.check()
-            if watcher.quiet(self.cluster) > _STALLED:
-                raise StalledError(f"{problem}, and nothing was written for {_STALLED:.0f} s")
+            if watcher.quiet(self.cluster) > stalled:
+                raise StalledError(f"{problem}, and nothing was written for {stalled:.0f} s")
             await watcher.changed(1.0)
 
 
@@ -321,7 +330,7 @@ class Repairer:
         if annotation in annotations_of(machine):
             return
         self._record.act(annotation.rpartition("/")[2], (name, host_of(machine)), text)
-        await self._hand.patch(BAREMETAL_MACHINE, name, {"metadata": {"annotations": {annotation: "soak"}}})
+        await self._hand.annotate(BAREMETAL_MACHINE, name, annotation, "soak")
 
 
 def is_free(inventory: Manifest | None) -> bool:

@@ -21,6 +21,8 @@ _MOST_CLUSTERS = 200
 _MORTAL = 0.45
 _ROUNDS = 12
 _SHORTEST, _LONGEST = 20.0, 300.0
+# Who waits for a deadline writes nothing until then: so long after it nothing comes any more, on a busy machine, or with all mended.
+_STALLED, _STALLED_AT_REST = 210.0, 30.0
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def mortal(self) -> float:
         """In how many of the seconds, from the first on, managers die."""
         return self.seconds * _MORTAL
+
+    @property
+    def stalled(self) -> float:
+        """Nothing of a cluster is without a write for so many seconds while it is on its way."""
+        return self.deadline + _STALLED
+
+    @property
+    def stalled_at_rest(self) -> float:
+        """Where rest has not come after so many seconds without a write, it does not come."""
+        return self.deadline + _STALLED_AT_REST
 
     @property
     def standby(self) -> int:

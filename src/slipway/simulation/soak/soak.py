@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the memory, and between two lines that say how far it is.
 _SAMPLE, _PROGRESS = 2.0, 5.0
-# At rest nothing is written for so long; where it has not come after so long without a write, or altogether, it does not come.
-_SETTLED, _STALLED, _RESTLESS = 2.0, 120.0, 900.0
+# At rest nothing is written for so long; where it has not come after so long it does not come.
+_SETTLED, _RESTLESS = 2.0, 900.0
 _MAKING = 6
 """So many clusters are made at once."""
 # The manager is killed after so many writes at most, for each cluster more; or, where there are none, after so much of its processor time,
@@ -70,7 +70,7 @@ class Switch:
 class Soak:
     def __init__(self, options: Options, record: Record, folder: Path) -> None:
         self.options, self.record = options, record
-        self.ground = Ground(folder, record, seed=options.seed, deadline=timedelta(seconds=options.deadline))
+        self.ground = Ground(folder, record, seed=options.seed, deadline=timedelta(seconds=options.deadline), stalled=options.stalled)
         self.hand: Hand
         self.operators: list[ClusterOperator] = []
         self.standby: list[str] = []
@@ -216,7 +216,7 @@ class Soak:
             broken = self._broken()
             if not broken and self.ground.watcher.quiet() > _SETTLED:
                 break
-            if broken and self.ground.watcher.quiet() > _STALLED:
+            if broken and self.ground.watcher.quiet() > self.options.stalled_at_rest:
                 break
             await self.ground.watcher.changed(1.0)
         for check in rest.AT_REST:

@@ -1,7 +1,7 @@
 """Who watches from outside: a client of its own that hears of every write, and the truth of the hosts.
 
-Each kind has a watch of its own, and one may be behind another.  So writes wait for a moment and are put into the order of their resource
-versions, in which the API server made them; after each the invariants are looked at that it could have broken.
+Each kind has a watch of its own, and one may be behind another.  So a write waits until all that the API server made before it have been
+told as well, and they are taken in the order of their resource versions; after each the invariants are looked at that it could have broken.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from slipway.runtime.objects import Object
     from slipway.simulation.soak.record import Record
     from slipway.simulation.soak.snapshot import Truth
+    from slipway.simulation.soak.written import Written
 
 WATCHED = (
     MACHINE_REGISTRATION,
@@ -62,21 +63,22 @@ WATCHED = (
     MACHINE,
     SECRET,
 )
-# How long a write waits for those that another watch tells later: so many seconds, and so many times what this machine is late at present.
-_ORDER, _LATE = 1.0, 5.0
-# How often is looked whether one has waited, and what of the lateness is left after each look.
-_LOOK, _FORGET = 0.1, 0.98
-# After an outage of the API server, watches find back at different moments.
+# How often is looked which writes have been told.
+_LOOK = 0.1
+# So long after the API server was stopped or started, every watch has noticed it.
 _DISTURBED = 5.0
 _SAYS = 5.0
 
 
 class Watcher:
-    """``now`` is what was heard of last; ``truth`` says how the hosts really are; ``deadline`` is the longest that anything may take."""
+    """``now`` is what was heard of last; ``truth`` says how the hosts really are; ``deadline`` is the longest that anything may take.
 
-    def __init__(self, client: AsyncClient, truth: Callable[[], Truth], record: Record, deadline: timedelta) -> None:
+    ``written`` is what there is to be heard of.
+    """
+
+    def __init__(self, client: AsyncClient, truth: Callable[[], Truth], record: Record, deadline: timedelta, written: Written) -> None:
         self._cache = Cache(client, namespace=NAMESPACE)
-        self._truth, self._record, self._deadline = truth, record, deadline
+        self._truth, self._record, self._deadline, self._written = truth, record, deadline, written
         self.now, self._judged = Snapshot(), Snapshot()
         self.deleted_by_hand: set[str] = set()
         self.edited_by_hand: set[str] = set()
@@ -84,11 +86,15 @@ class Watcher:
         self.out_of_order = 0
         """Writes that came after one that was made later: they were taken in, and not judged."""
         self.unjudged = 0
-        """Writes while watches found back after an outage."""
-        self._waiting: list[tuple[int, int, float, Kind, str, Manifest | None]] = []
+        """Writes while watches found back after an outage: of those some states were never told."""
+        self._waiting: list[tuple[int, int, Kind, str, Manifest | None]] = []
         self._number = count()
-        self._latest, self._late = 0, 0.0
+        self._latest = 0
         self._disturbed = 0.0
+        self._listed: dict[Kind, float] = {}
+        """When each kind was listed last."""
+        self._found_back: int | None = 0
+        """The last write that may have been missed; None while watches find back."""
         self._last: dict[str, float] = {}
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -119,7 +125,7 @@ class Watcher:
 
     def disturb(self) -> None:
         """The API server is stopped or started: for a while watches tell nothing, and then not all at once."""
-        self._disturbed = time.monotonic() + _DISTURBED
+        self._disturbed, self._found_back = time.monotonic() + _DISTURBED, None
 
     async def changed(self, seconds: float) -> None:
         """Until something is written, or for so long."""
@@ -138,18 +144,15 @@ class Watcher:
         self.now.put(kind, known.name, manifest)
         self._last[cluster_of(known.content())] = time.monotonic()
         version = int(known.metadata.resource_version or 0)
-        heapq.heappush(self._waiting, (version, next(self._number), time.monotonic(), kind, known.name, manifest))
+        heapq.heappush(self._waiting, (version, next(self._number), kind, known.name, manifest))
         self._changed.set()
 
     async def _run(self) -> None:
         says = 0.0
         while True:
-            began = time.monotonic()
             await asyncio.sleep(_LOOK)
-            self._late = max(self._late * _FORGET, time.monotonic() - began - _LOOK)
-            if any(informer.error for informer in self._cache.informers):
-                self.disturb()
-            self._judge_due()
+            self._find_back()
+            self._judge_told()
             self._judge_truth()
             if time.monotonic() > says:
                 says = time.monotonic() + _SAYS
@@ -157,17 +160,26 @@ class Watcher:
                 for broken in rest.says_what_to_do(self.now, rest.utc_now(), self._deadline):
                     self._record.violation("says-what-to-do", broken)
 
-    def _judge_due(self) -> None:
-        due = time.monotonic() - _ORDER - _LATE * self._late
-        while self._waiting and self._waiting[0][2] < due:
-            version, _, _, kind, name, manifest = heapq.heappop(self._waiting)
+    def _find_back(self) -> None:
+        """What is written once all watches are open is told write by write; what was listed has states between that nobody was told."""
+        listed = {informer.scope.kind: informer.listed_at for informer in self._cache.informers}
+        if listed != self._listed or any(informer.error for informer in self._cache.informers):
+            self._listed = listed
+            self.disturb()
+        elif self._found_back is None and time.monotonic() > self._disturbed:
+            self._found_back = self._written.latest
+
+    def _judge_told(self) -> None:
+        told = self._written.told(lambda kind: int(self._cache.informer(kind).version))
+        while self._waiting and self._waiting[0][0] <= told:
+            version, _, kind, name, manifest = heapq.heappop(self._waiting)
             self.writes += 1
             before = self._judged.put(kind, name, manifest)
             if version < self._latest:
                 self.out_of_order += 1
                 continue
             self._latest = version
-            if time.monotonic() < self._disturbed:
+            if self._found_back is None or version <= self._found_back:
                 self.unjudged += 1
             elif before is not None or manifest is not None:
                 self._judge(Step(self._judged, kind, before, manifest, self.deleted_by_hand, self.edited_by_hand))

@@ -16,6 +16,8 @@ from slipway.api.cluster.meta import LabelSelector
 from slipway.api.elemental import plan as plans
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, HostOwner
 from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, problems, selected, state_of
+from slipway.fleet.baremetal.hosts.reconciler import of_pool
+from slipway.runtime.objects import Request
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 NAMES = [f"rack-{number}" for number in range(5)]
@@ -261,8 +263,71 @@ async def test_a_host_that_was_given_up_comes_back_also_where_its_cluster_does_n
     await metal.applies("rack-1")
     await metal.client.delete(SECRET, "c-kubeconfig", NS)
     metal.process()
+    result = await metal.reconcile("pool", metal.pools)
+    assert result.requeue_after
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Unavailable"}, "the cluster was not asked yet"
+    await eventually(lambda: metal.workload.probe(NS, "c").failed_in_a_row, "the cluster does not answer")
     await metal.reconcile("pool", metal.pools)
     assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Available"}
+
+
+async def replaced(metal: Estate) -> None:
+    """A dead host was given up, and the pool names another one in its place."""
+    await metal.cluster()
+    await metal.host("rack-1")
+    await metal.host("rack-2")
+    await metal.pool("rack-1")
+    await metal.machine("m")
+    await metal.becomes_a_node("m", "rack-1")
+    await metal.patch(MACHINE_INVENTORY_POOL, "pool", {"spec": {"machineInventories": [{"name": "rack-2"}]}})
+    await metal.patch(BAREMETAL_MACHINE, "m", {"metadata": {"annotations": {"slipway.io/force-release": ""}}})
+    await metal.client.delete(BAREMETAL_MACHINE, "m", NS)
+    await metal.reconcile("m")
+    await metal.reconcile("pool", metal.pools)
+    assert await metal.annotations("rack-1") == {"pool": "pool", "allocation-state": "Unavailable"}
+
+
+@pytest.mark.asyncio
+async def test_the_node_of_a_given_up_host_goes_also_where_another_one_has_its_place_in_the_pool(metal: Estate) -> None:
+    await replaced(metal)
+    assert (await status(metal))["total"] == 1
+    await metal.applies("rack-1")
+    await metal.reconcile("pool", metal.pools)
+    assert await metal.client.find(NODE, "rack-1") is None
+    assert await metal.annotations("rack-1") == {"allocation-state": "Available"}
+    assert (await status(metal))["total"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_given_up_host_that_was_replaced_gets_its_clean_plan_again_where_its_secret_was_lost(metal: Estate) -> None:
+    await replaced(metal)
+    secret = await metal.get(SECRET, "rack-1")
+    await metal.client.delete(SECRET, "rack-1", NS)
+    await metal.create(SECRET, "rack-1", type=secret["type"])
+    await metal.reconcile("pool", metal.pools)
+    assert (await metal.get(SECRET, "rack-1"))["metadata"]["annotations"]["baremetal.alauda.io/plan.type"] == "clean"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("gone", [False, True], ids=["the pool stays", "the pool is deleted"])
+async def test_a_given_up_host_goes_over_to_another_pool_once_it_is_clean_or_the_pool_is_gone(metal: Estate, gone: bool) -> None:
+    await replaced(metal)
+    await metal.pool("rack-1", name="other", cluster="d")
+    await metal.reconcile("other", metal.pools)
+    assert (await metal.annotations("rack-1"))["pool"] == "pool"
+    told = await metal.condition("other", "MembersValid", MACHINE_INVENTORY_POOL)
+    assert told[1] == "MemberInOtherPool"
+    assert "was given up in the pool pool, which has it until it has been cleaned" in told[2]
+    if gone:
+        there = await metal.cache.get(MACHINE_INVENTORY_POOL, "pool", NS)
+        assert there is not None
+        assert Request(NS, "other") in await of_pool(there, metal.cache)
+        await metal.client.delete(MACHINE_INVENTORY_POOL, "pool", NS)
+    else:
+        await metal.applies("rack-1")
+        await metal.reconcile("pool", metal.pools)
+    await metal.reconcile("other", metal.pools)
+    assert (await metal.annotations("rack-1"))["pool"] == "other"
 
 
 @pytest.mark.asyncio

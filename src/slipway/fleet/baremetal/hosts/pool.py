@@ -102,6 +102,13 @@ def problems(members: Sequence[PoolMember], hosts: Mapping[str, Host], pool: str
             found.append(Problem(names.MEMBER_DUPLICATE_REASON, f"{name} is named {times} times: name it once"))
         if host is None:
             found.append(Problem(names.MEMBER_MISSING_REASON, f"there is no MachineInventory {name}: register the host, or take it out"))
+        elif host.pool not in ("", pool) and host.quarantined_by:
+            found.append(
+                Problem(
+                    names.MEMBER_IN_OTHER_POOL_REASON,
+                    f"{name} was given up in the pool {host.pool}, which has it until it has been cleaned: switch it on for that",
+                )
+            )
         elif host.pool not in ("", pool):
             found.append(
                 Problem(names.MEMBER_IN_OTHER_POOL_REASON, f"{name} is in the pool {host.pool} as well, which has it: take it out of one")

@@ -29,7 +29,7 @@ from slipway.fleet.contract.facts import ClusterFacts, cluster_from, paused_by, 
 from slipway.fleet.contract.references import changed
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
-from slipway.fleet.liveclusters import PROVIDER_ID
+from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.cache.cache import ON_ITS_WAY
@@ -97,10 +97,11 @@ async def of_inventory(found: Object, cache: Cache) -> Iterable[Request]:
 
 
 async def of_pool(found: Object, cache: Cache) -> Iterable[Request]:
-    """All pools that name a host that this one names, or that select hosts, itself included."""
+    """All pools that name a host that this one names or has, or that select hosts, itself included."""
     selecting = await cache.list(MACHINE_INVENTORY_POOL, index=(SELECTOR_INDEX, found.namespace))
     requests = {found.request, *(each.request for each in selecting)}
-    for key in member_keys(found):
+    marked = await cache.list(MACHINE_INVENTORY, index=(MARK_INDEX, f"{found.namespace}/{found.name}"))
+    for key in {*member_keys(found), *(f"{each.namespace}/{each.name}" for each in marked)}:
         requests |= {each.request for each in await cache.list(MACHINE_INVENTORY_POOL, index=(MEMBER_INDEX, key))}
     return requests
 
@@ -179,7 +180,7 @@ class MachineInventoryPoolReconciler:
         result = DONE
         if not paused_by(facts, manifest):
             hosts |= await self._mark(found, members, hosts)
-            hosts, quarantined = await self._free_quarantined(facts, hosts)
+            hosts, quarantined = await self._free_quarantined(found, facts, hosts)
             beside: dict[str, str | None] = {elemental.REGISTRY_ADDRESS_ANNOTATION: registry} if (registry := _registry(cluster)) else {}
             # What another pool asked its hosts for.
             beside |= {elemental.STAGE_IMAGE_ANNOTATION: None} if spec.image_staging != names.AHEAD else {}
@@ -244,50 +245,66 @@ class MachineInventoryPoolReconciler:
         changed_hosts = {}
         for name, host in hosts.items():
             rivals = await self._cache.list(MACHINE_INVENTORY_POOL, index=(MEMBER_INDEX, f"{found.namespace}/{name}"))
-            if pool.adopted(name, host, mine, map(_other, rivals)):
+            if pool.adopted(name, host, mine, map(_other, rivals)) and not await self._is_kept(found, host):
                 changes: dict[str, str | None] = {names.POOL_ANNOTATION: found.name}
                 if not host.state:
                     changes[names.ALLOCATION_STATE_ANNOTATION] = names.AVAILABLE
                 if await self._annotate(found.namespace, name, host, changes):
                     changed_hosts[name] = host._replace(pool=found.name, state=host.state or names.AVAILABLE)
         for each in await self._cache.list(MACHINE_INVENTORY, index=(MARK_INDEX, f"{found.namespace}/{found.name}")):
-            if each.name not in mine.members and host_from(each).owner is None:
+            if each.name not in mine.members and host_from(each).owner is None and not host_from(each).quarantined_by:
                 await self._annotate(found.namespace, each.name, host_from(each), {names.POOL_ANNOTATION: None})
                 await self._annotate_plans(found.namespace, [each.name], {elemental.STAGE_IMAGE_ANNOTATION: None})
         return changed_hosts
 
-    async def _free_quarantined(self, cluster: ClusterFacts, hosts: dict[str, Host]) -> tuple[dict[str, Host], bool]:
-        """Let hosts that were given up come back once they have been cleaned after all; whether some have not."""
+    async def _is_kept(self, found: Object, host: Host) -> bool:
+        """Whether another pool does not let go of a host that was given up there: it alone knows in which cluster that may be a Node."""
+        if not host.quarantined_by or not host.pool:
+            return False
+        return await self._cache.get(MACHINE_INVENTORY_POOL, host.pool, found.namespace) is not None
+
+    async def _free_quarantined(self, found: Object, cluster: ClusterFacts, hosts: dict[str, Host]) -> tuple[dict[str, Host], bool]:
+        """Let hosts that were given up come back once they have been cleaned after all; whether some have not.
+
+        One that the pool does not name any more, as a dead host that another one replaces, is let go of then.
+        """
         namespace, remaining = cluster.namespace, False
-        freed = {}
-        for name, host in hosts.items():
-            if not host.quarantined_by or host.owner is not None:
+        marked = await self._cache.list(MACHINE_INVENTORY, index=(MARK_INDEX, f"{found.namespace}/{found.name}"))
+        left = {each.name: host_from(each) for each in marked if each.name not in hosts}
+        freed: dict[str, Host] = {}
+        for name, host in {**hosts, **left}.items():
+            if not host.quarantined_by or host.owner is not None or host.pool != found.name:
                 continue
             changes = {QUARANTINE_ANNOTATION: None, names.ALLOCATION_STATE_ANNOTATION: names.AVAILABLE}
-            clean = await self._is_clean(namespace, name, host)
-            if clean:
-                await self._forget_nodes(cluster, name)
+            changes |= {names.POOL_ANNOTATION: None} if name in left else {}
+            clean = await self._is_clean(namespace, name, host) and await self._forget_nodes(cluster, name)
             if clean and await self._annotate(namespace, name, host, changes, cleaned=self._clock()):
-                freed[name] = host._replace(quarantined_by="", state=names.AVAILABLE)
+                freed |= {name: host._replace(quarantined_by="", state=names.AVAILABLE)} if name in hosts else {}
             else:
                 remaining = True
         return {**hosts, **freed}, remaining
 
-    async def _forget_nodes(self, cluster: ClusterFacts, host: str) -> None:
+    async def _forget_nodes(self, cluster: ClusterFacts, host: str) -> bool:
         """Delete the Nodes of a clean host of nobody: its kubelet made one anew when the host came back, before its agent cleaned it.
 
-        Where the cluster cannot be asked they stay: the next machine on this host waits for them, or takes them over.
+        Whether that is settled.  Where the cluster does not answer they stay: the next machine on this host waits for them, or takes them
+        over.  One that was not asked yet, as by a manager that has just started, is waited for, and one that fails now and then.
         """
         if not cluster.control_plane_initialized:
-            return
+            return True
         try:
             known = await self._workload.nodes(cluster.namespace, cluster.name)
             found = await known.list(NODE, index=(PROVIDER_ID, names.provider_id(host)))
             async with self._workload.client(cluster.namespace, cluster.name) as client:
                 for node in found:
                     await client.delete(NODE, node.name)
-        except OperatorError as error:
+        except DisconnectedError as error:
             _log.info("whether %s left a Node behind is not known: %s", host, error.message)
+            return self._workload.probe(cluster.namespace, cluster.name).failed_in_a_row > 0
+        except OperatorError as error:
+            _log.info("whether %s left a Node behind is not known yet: %s", host, error.message)
+            return False
+        return True
 
     async def _is_clean(self, namespace: str, name: str, host: Host) -> bool:
         """Whether a host has applied the clean plan of who gave it up; one that has no such plan, as it had no Secret then, gets it."""
