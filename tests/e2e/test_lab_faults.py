@@ -111,7 +111,7 @@ def test_an_image_whose_digest_the_registry_does_not_have_is_told_and_the_right_
     wrong = f"{fleet.registry}/{REPOSITORY}@sha256:{'0' * 64}"
     fleet.kubectl("patch", "configmap", "elemental-image-catalog", "--type=merge", f"-p={json.dumps({'data': {NEW: wrong}})}")
     name, _ = replace_worker(fleet)
-    failed = telling(fleet, "PlanApplied", "PlanFailed", message="18")
+    failed = telling(fleet, "PlanApplied", "PlanFailed", message="ended with 18")
     right = f"{fleet.registry}/{REPOSITORY}:{tag(NEW)}"
     fleet.kubectl("patch", "configmap", "elemental-image-catalog", "--type=merge", f"-p={json.dumps({'data': {NEW: right}})}")
     delete_machine_of(fleet, failed)
