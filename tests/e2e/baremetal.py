@@ -63,7 +63,8 @@ class Baremetal:
     # What is there before the first cluster.
 
     def serve_images(self, *versions: str) -> None:
-        self.registry = self.lab.run("registry", "up").stdout.strip()
+        # As with images, a machine that has not run one yet builds its program first.
+        self.registry = self.lab.run("registry", "up", patience=3600).stdout.strip()
         for version in versions:
             self.lab.run("registry", "push", f"{manifests.REPOSITORY}:{manifests.tag(version)}", "--image", version)
 

@@ -59,7 +59,7 @@ class Switch:
 
     def __init__(self, lab: LabCommands) -> None:
         self.lab = lab
-        self.registry = lab.run("registry", "up").stdout.strip()
+        self.registry = lab.run("registry", "up", patience=3600).stdout.strip()
         (pushed,) = json.loads(lab.run("registry", "push", f"{REPOSITORY}:{TAG}", "--image", NEW, "-o", "json").stdout)
         self.reference, self.digest = pushed["reference"], pushed["digest"]
 
