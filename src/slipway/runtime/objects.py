@@ -191,8 +191,8 @@ class Request(NamedTuple):
 class Result(NamedTuple):
     """``requeue_after``: in how many seconds to look again; 0: not before the next event.
 
-    ``pause``: for how many seconds, from the begin of this look on, it is not looked at again, whatever happens: for what takes long to look
-    at.  It counts where it is longer than the interval of the controller.
+    ``pause``: for how many seconds, from the begin of this look on, it is not looked at again, whatever happens: for what is large.  It
+    counts where it is longer than the interval of the controller.
     """
 
     requeue_after: float = 0.0
