@@ -12,7 +12,7 @@ import pytest
 from slipway.api.machinery.errors import UsageError
 from slipway.simulation.soak import operations
 from slipway.simulation.soak.faults import FAULTS, KINDS, draws
-from slipway.simulation.soak.invariants import Broken
+from slipway.simulation.soak.judging.invariants import Broken
 from slipway.simulation.soak.operations import Shape
 from slipway.simulation.soak.options import VERSIONS, Options, parse
 from slipway.simulation.soak.page import page

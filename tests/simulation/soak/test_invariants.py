@@ -18,9 +18,9 @@ from slipway.api.cluster.kinds import (
     Kind,
 )
 from slipway.api.elemental import plan as plans
-from slipway.simulation.soak import invariants
-from slipway.simulation.soak.invariants import INVARIANTS, Step
-from slipway.simulation.soak.snapshot import ClusterTruth, EtcdTruth, Snapshot, Truth
+from slipway.simulation.soak.judging import invariants
+from slipway.simulation.soak.judging.invariants import INVARIANTS, Step
+from slipway.simulation.soak.judging.snapshot import ClusterTruth, EtcdTruth, Snapshot, Truth
 
 Manifest = dict[str, Any]
 LABEL = "cluster.x-k8s.io/cluster-name"

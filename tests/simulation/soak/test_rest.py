@@ -17,9 +17,9 @@ from slipway.api.cluster.kinds import (
     MACHINE_INVENTORY_POOL,
     SECRET,
 )
-from slipway.simulation.soak import rest
-from slipway.simulation.soak.rest import Rest, Wanted
-from slipway.simulation.soak.snapshot import ClusterTruth, EtcdTruth, HostTruth, Snapshot, Truth
+from slipway.simulation.soak.judging import rest
+from slipway.simulation.soak.judging.rest import Rest, Wanted
+from slipway.simulation.soak.judging.snapshot import ClusterTruth, EtcdTruth, HostTruth, Snapshot, Truth
 
 Manifest = dict[str, Any]
 LABELS = {"cluster.x-k8s.io/cluster-name": "one"}

@@ -11,10 +11,10 @@ import pytest
 from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY
 from slipway.simulation.soak.cuts import Cuts
 from slipway.simulation.soak.ground import Ground
+from slipway.simulation.soak.judging.written import Written
 from slipway.simulation.soak.operator import Hand
 from slipway.simulation.soak.options import NAMESPACE
 from slipway.simulation.soak.record import Record
-from slipway.simulation.soak.written import Written
 
 
 def test_a_write_is_told_only_once_all_that_were_made_before_it_are() -> None:

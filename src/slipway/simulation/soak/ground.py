@@ -20,10 +20,10 @@ from slipway.simulation.managers import Fuse, ManagerProcess
 from slipway.simulation.plane import ManagementPlane, is_free
 from slipway.simulation.soak import objects
 from slipway.simulation.soak.cuts import Cuts
+from slipway.simulation.soak.judging.snapshot import ClusterTruth, EtcdTruth, HostTruth, Truth, is_going, is_true
+from slipway.simulation.soak.judging.watcher import WATCHED, Watcher
+from slipway.simulation.soak.judging.written import Written
 from slipway.simulation.soak.options import NAMESPACE, VERSIONS
-from slipway.simulation.soak.snapshot import ClusterTruth, EtcdTruth, HostTruth, Truth, is_going, is_true
-from slipway.simulation.soak.watcher import WATCHED, Watcher
-from slipway.simulation.soak.written import Written
 from slipway.simulation.workload.cluster import ETCD
 from slipway.simulation.world import World
 

@@ -33,10 +33,10 @@ from slipway.kube.aio import PatchType
 from slipway.kube.errors import AlreadyExistsError, ApiError, NotFoundError, UnreachableError
 from slipway.simulation import manifests
 from slipway.simulation.soak import objects, operations
-from slipway.simulation.soak.invariants import Broken
+from slipway.simulation.soak.judging.invariants import Broken
+from slipway.simulation.soak.judging.rest import Wanted
+from slipway.simulation.soak.judging.snapshot import annotations_of, is_control_plane, is_going, is_true, name_of, owner_of, state_of
 from slipway.simulation.soak.options import NAMESPACE, PLANES, WORKERS
-from slipway.simulation.soak.rest import Wanted
-from slipway.simulation.soak.snapshot import annotations_of, is_control_plane, is_going, is_true, name_of, owner_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from slipway.simulation.soak.invariants import Broken
+from slipway.simulation.soak.judging.invariants import Broken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

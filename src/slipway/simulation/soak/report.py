@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED
-from slipway.simulation.soak.invariants import INVARIANTS, TRUTHS
+from slipway.simulation.soak.judging.invariants import INVARIANTS, TRUTHS
+from slipway.simulation.soak.judging.rest import AT_REST
 from slipway.simulation.soak.record import LIMIT, growth
-from slipway.simulation.soak.rest import AT_REST
 
 if TYPE_CHECKING:
     from slipway.simulation.soak.options import Options

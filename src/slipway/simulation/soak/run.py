@@ -22,9 +22,9 @@ from slipway.simulation.soak.report import Costs, Counts, Report, lines, report
 from slipway.simulation.soak.soak import Soak
 
 if TYPE_CHECKING:
+    from slipway.simulation.soak.judging.watcher import Watcher
     from slipway.simulation.soak.options import Options
     from slipway.simulation.soak.record import Event
-    from slipway.simulation.soak.watcher import Watcher
 
 # Objects of the API have no cycles: looking for some as often as Python does takes a tenth of the run.
 _COLLECT = (20_000, 50, 100)

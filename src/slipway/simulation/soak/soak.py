@@ -25,14 +25,15 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.fleet.overview.stages import host_of
 from slipway.simulation.managers import usage
-from slipway.simulation.soak import objects, rest
+from slipway.simulation.soak import objects
 from slipway.simulation.soak.faults import FAULTS, MANAGER_KILLED, draws
 from slipway.simulation.soak.ground import Ground
-from slipway.simulation.soak.invariants import Broken
+from slipway.simulation.soak.judging import rest
+from slipway.simulation.soak.judging.invariants import Broken
+from slipway.simulation.soak.judging.snapshot import cluster_of, is_control_plane, owner_of, state_of
 from slipway.simulation.soak.operator import ClusterOperator, Hand, Repairer, StalledError, is_free
 from slipway.simulation.soak.options import PLANES, VERSIONS, WORKER_HOSTS
 from slipway.simulation.soak.record import ENDED, LIMIT, PROGRESS, STARTED, Event, Record, Sample, growth
-from slipway.simulation.soak.snapshot import cluster_of, is_control_plane, owner_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -22,8 +22,8 @@ from slipway.api.elemental.names import PLAN_SECRET_TYPE
 from slipway.fleet.contract.conditions import moment
 from slipway.fleet.overview.problems import problems_of
 from slipway.fleet.overview.stages import condition, conditions, host_of
-from slipway.simulation.soak.invariants import COUNTERS, Broken
-from slipway.simulation.soak.snapshot import (
+from slipway.simulation.soak.judging.invariants import COUNTERS, Broken
+from slipway.simulation.soak.judging.snapshot import (
     cluster_of,
     is_control_plane,
     is_going,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from slipway.api.machinery.objects import Manifest
-    from slipway.simulation.soak.snapshot import Snapshot, Truth
+    from slipway.simulation.soak.judging.snapshot import Snapshot, Truth
 
 
 _OWNED = (MACHINE, MACHINE_SET, BAREMETAL_MACHINE, KUBEADM_CONFIG)

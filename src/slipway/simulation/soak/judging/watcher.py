@@ -30,10 +30,10 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.runtime.cache.cache import Cache
-from slipway.simulation.soak import rest
-from slipway.simulation.soak.invariants import INVARIANTS, TRUTHS, Step
+from slipway.simulation.soak.judging import rest
+from slipway.simulation.soak.judging.invariants import INVARIANTS, TRUTHS, Step
+from slipway.simulation.soak.judging.snapshot import Snapshot, cluster_of
 from slipway.simulation.soak.options import NAMESPACE
-from slipway.simulation.soak.snapshot import Snapshot, cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.objects import Object
+    from slipway.simulation.soak.judging.snapshot import Truth
+    from slipway.simulation.soak.judging.written import Written
     from slipway.simulation.soak.record import Record
-    from slipway.simulation.soak.snapshot import Truth
-    from slipway.simulation.soak.written import Written
 
 WATCHED = (
     MACHINE_REGISTRATION,

@@ -25,7 +25,7 @@ from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
 from slipway.fleet.baremetal.machine.decision import UNTOUCHED
 from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION
 from slipway.fleet.baremetal.plans.planfacts import plan_facts
-from slipway.simulation.soak.snapshot import (
+from slipway.simulation.soak.judging.snapshot import (
     annotations_of,
     cluster_of,
     deployment_of,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
     from slipway.fleet.baremetal.plans.planfacts import PlanFacts
-    from slipway.simulation.soak.snapshot import Snapshot, Truth
+    from slipway.simulation.soak.judging.snapshot import Snapshot, Truth
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 
