@@ -12,11 +12,11 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 from fleet import infrastructure
 from fleet.infrastructure import TEST_CLUSTER, TEST_MACHINE, TEST_MACHINE_TEMPLATE, Infrastructure
+from support.definitions import established
 from support.waiting import eventually
 
 from slipway.api.cluster.kinds import (
@@ -339,7 +339,7 @@ async def life(
         for crd in infrastructure.crds():
             name = crd["metadata"]["name"]
             await client.patch(CUSTOM_RESOURCE_DEFINITION, name, "", crd, type=PatchType.APPLY, field_manager="tests", force=True)
-            await eventually(partial(_is_established, client, name), f"{name} is established")
+            await established(client, name)
         infra = Infrastructure(workload or connection)
         manager = Manager(connection, ManagerOptions(name="simulated-infrastructure"))
         infra.add_to(manager)
@@ -350,12 +350,6 @@ async def life(
         finally:
             stop.set()
             await asyncio.wait_for(task, 60)
-
-
-async def _is_established(client: AsyncClient, name: str) -> bool:
-    found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
-    conditions = (found.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 # What is not as upstream has it, on purpose or by the nature of the place, and why.

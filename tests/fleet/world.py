@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
+from support.definitions import established
 from support.waiting import eventually
 
 from slipway.api.cluster import crds
@@ -161,14 +162,7 @@ class World:
         for crd in crds:
             with suppress(AlreadyExistsError):
                 await self.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
-            name = crd["metadata"]["name"]
-
-            async def established(name: str = name) -> bool:
-                found = await self.client.get(CUSTOM_RESOURCE_DEFINITION, name)
-                conditions = (found.get("status") or {}).get("conditions") or []
-                return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
-
-            await eventually(established, f"{name} is established")
+            await established(self.client, crd["metadata"]["name"])
 
     async def user(self, rules: Sequence[Rule]) -> User:
         """Somebody who may do just this, in the namespace of the world."""

@@ -6,10 +6,10 @@ import asyncio
 import ssl
 from base64 import b64decode
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import aiohttp
+from support.definitions import established
 from support.ports import free_port
 from support.waiting import eventually
 
@@ -94,16 +94,11 @@ class Management:
         for crd in crds.crds():
             if crd["spec"]["group"] == kinds.ELEMENTAL_GROUP:
                 await self.client.create(CUSTOM_RESOURCE_DEFINITION, crd)
-                await eventually(partial(self._established, crd["metadata"]["name"]), "the CRDs are established")
+                await established(self.client, crd["metadata"]["name"])
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
-
-    async def _established(self, name: str) -> bool:
-        found = await self.client.get(CUSTOM_RESOURCE_DEFINITION, name)
-        conditions = (found.get("status") or {}).get("conditions") or []
-        return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
     async def start(self, connection: Connection | None = None, *, cert_dir: str = "") -> RegistrationServer:
         """Run a manager; the registration's server of it."""

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from fleet.infrastructure import TEST_CONFIG, TEST_CONFIG_TEMPLATE, TEST_MACHINE, TEST_MACHINE_TEMPLATE, crds, reference, template
 from fleet.machines.workers import SPACE, Workers, condition
+from support.definitions import defined_anew
 
 from slipway.api.cluster import names
-from slipway.api.cluster.kinds import CLUSTER, CUSTOM_RESOURCE_DEFINITION, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from slipway.api.cluster.kinds import CLUSTER, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from slipway.api.machinery.errors import OperatorError
 from slipway.fleet.machines.deployment.order import ORDER_ANNOTATION
 from slipway.runtime.objects import Request
@@ -397,9 +398,7 @@ async def test_a_template_that_does_not_exist_is_told_and_waited_for(workers: Wo
 
 async def test_a_contract_label_that_is_missing_is_told(workers: Workers) -> None:
     crd = next(one for one in crds() if one["metadata"]["name"].startswith("testmachinetemplates"))
-    name = crd["metadata"]["name"]
-    await workers.client.delete(CUSTOM_RESOURCE_DEFINITION, name)
-    await workers.client.create(CUSTOM_RESOURCE_DEFINITION, {**crd, "metadata": {"name": name}})
+    await defined_anew(workers.client, {**crd, "metadata": {"name": crd["metadata"]["name"]}})
     await workers.deployment(replicas=1)
     await workers.roll()
     with pytest.raises(OperatorError, match="by no label"):
