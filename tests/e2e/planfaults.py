@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -60,8 +60,9 @@ class PlanFaults:
         """
         deadline = time.monotonic() + patience
         while True:
-            self._wait(instruction, deadline)
-            where = self._hold()
+            with _first_in_line():
+                self._wait(instruction, deadline)
+                where = self._hold()
             if where != instruction:
                 print(f"{fault}: {instruction} was over, it hit {where}")
                 if fault == "power" and instruction in AFTER_THE_DECISION:
@@ -128,6 +129,17 @@ class PlanFaults:
             space = os.readlink(f"/proc/{leader.pid}/ns/pid")
             return next(_agents(space), 0)
         return 0
+
+
+@contextmanager
+def _first_in_line() -> Iterator[None]:
+    """Some instructions are over within milliseconds, which is less than others on a busy machine let this process wait for its turn."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, -15)
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
 def _end_at_once(freezer: Path) -> None:
