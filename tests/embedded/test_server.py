@@ -6,8 +6,10 @@ import asyncio
 import os
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -42,6 +44,23 @@ async def test_a_port_that_is_taken_is_said() -> None:
     async with EmbeddedServer() as server:
         with pytest.raises(OperatorError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}: "):
             await EmbeddedServer(port=server.port).start()
+
+
+async def test_a_connection_that_is_made_while_the_server_stops_is_not_served() -> None:
+    """Its handshake ends when nobody listens any more; whoever watches would be told nothing, and never that the server is gone."""
+    async with EmbeddedServer() as server:
+        trusted = ssl.create_default_context(cadata=server.connection().ca.decode())
+        reader, writer = await asyncio.open_connection(server.address, server.port)
+        # The server accepts it in this same loop, and waits for its handshake.
+        await asyncio.sleep(0.1)
+        await server.stop()
+        await writer.start_tls(trusted, server_hostname=server.address)
+        writer.write(f"GET {MAPS}?watch=1 HTTP/1.1\r\nHost: {server.address}\r\n\r\n".encode())
+        answered = b""
+        with suppress(ConnectionResetError):
+            answered = await asyncio.wait_for(reader.read(1), 20)
+        assert answered == b""
+        writer.close()
 
 
 async def test_a_server_that_does_not_run_has_no_connection() -> None:

@@ -137,7 +137,7 @@ class EmbeddedServer:
     async def stop(self) -> None:
         """End all watches and connections; what was written stays in the database, if there is one."""
         if self._handler is not None:
-            self._handler.end_watches()
+            self._handler.end()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

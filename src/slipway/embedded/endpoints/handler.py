@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aiohttp import web
 
@@ -39,6 +39,17 @@ def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: A
     return web.BaseRequest(message, payload, protocol, writer, task, asyncio.get_running_loop(), client_max_size=BODY_LIMIT)
 
 
+def hang_up(received: web.BaseRequest) -> NoReturn:
+    """Leave a request without an answer, as who is gone does.
+
+    A connection whose handshake is under way when a server stops is made after that, and outlives it: a watch on it would tell for hours
+    of a store that nobody writes to any more.
+    """
+    if received.transport is not None:
+        received.transport.abort()
+    raise ConnectionResetError("the server has stopped")
+
+
 class Handler:
     """Answers the requests to one server."""
 
@@ -46,8 +57,11 @@ class Handler:
         self._core = core
         self._everybody_is_admin = everybody_is_admin
         self._watches: set[Watch] = set()
+        self._ended = False
 
     async def __call__(self, received: web.BaseRequest) -> web.StreamResponse:
+        if self._ended:
+            hang_up(received)
         try:
             return await self._answer(received)
         except errors.StatusError as error:
@@ -57,6 +71,11 @@ class Handler:
         except Exception as error:
             _log.exception("%s %s", received.method, received.path_qs)
             return _failure(errors.internal(f"{type(error).__name__}: {error}"))
+
+    def end(self) -> None:
+        """End all watches, and hang up on whoever asks for more."""
+        self._ended = True
+        self.end_watches()
 
     def end_watches(self) -> None:
         for watch in self._watches:

@@ -17,7 +17,7 @@ from aiohttp import web
 from slipway.embedded import bootstrap, errors
 from slipway.embedded.access.authentication import MASTERS
 from slipway.embedded.endpoints import negotiation, request
-from slipway.embedded.endpoints.handler import Handler, make_request
+from slipway.embedded.endpoints.handler import Handler, hang_up, make_request
 from slipway.embedded.pki import Identity
 from slipway.embedded.server import Core
 from slipway.embedded.storage.store import Store
@@ -92,6 +92,8 @@ class WorkloadApi:
             await runner.cleanup()
 
     async def _answer(self, received: web.BaseRequest) -> web.StreamResponse:
+        if not self.serving:
+            hang_up(received)
         parts = received.path.split("/")
         if parts[-1] == "portforward" and parts[1:3] == ["api", "v1"] and len(parts) == 8:
             return await self._forward(received, parts[6])
