@@ -187,12 +187,22 @@ FAULTS = (
     ),
     Fault(
         "A host's clock is wrong by a day",
-        "ahead and behind, through a whole replacement",
+        "ahead and behind, through a whole replacement of a worker",
         "Nothing.",
         (),
         "Agents count times of their own by differences, and keep to no end of a token that the server still takes.",
         "Set the clock: certificates that are younger than the error are not believed by a host whose clock is behind.",
         (f"{_LONG_HOST}::test_hosts_whose_clock_is_a_day_off_are_replaced_as_others_are",),
+    ),
+    Fault(
+        "A control plane's clock is ahead by a day when it joins",
+        "on the host that is taken next, until its join has failed",
+        "NodeKubeadmLabelsAndTaintsSet: `NotSet`; the rollout waits.",
+        ("NotSet",),
+        "Nothing: what kubeadm signs by such a clock is not believed by the others, so that its join ends with a Node and no control "
+        "plane. No other control plane is touched.",
+        "Set the clock, delete the Machine: its etcd member goes with it.",
+        (f"{_LONG}::test_a_control_plane_whose_clock_is_ahead_when_it_joins_is_told_and_replaced",),
     ),
     Fault(
         "The manager's clock is wrong by a day",

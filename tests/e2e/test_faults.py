@@ -31,6 +31,7 @@ from slipway.api.cluster.kinds import (
 )
 from slipway.embedded.server import EmbeddedServer
 from slipway.fleet.baremetal.options import BaremetalOptions
+from slipway.fleet.controlplane.decisions.machines import LABELS_AND_TAINTS
 
 pytestmark = [
     pytest.mark.asyncio,
@@ -101,6 +102,30 @@ async def test_a_control_plane_that_cannot_join_is_told_with_what_to_look_at_and
         for host in bare.hosts[:3]:
             host.machine.faults.fails = {}
         await estate.client.delete(MACHINE, failed["metadata"]["ownerReferences"][0]["name"], SPACE)
+        await bare.at(SECOND, FIRST, PATIENCE)
+
+
+async def test_a_control_plane_whose_clock_is_ahead_when_it_joins_is_told_and_replaced() -> None:
+    """The certificate of its administrator is one of tomorrow, which nobody takes today: its join ends without its last step."""
+    async with cluster(PATIENCE) as (estate, bare):
+        for host in bare.hosts[:3]:
+            host.machine.faults.clock = 86400.0
+        await roll_control_plane(bare, SECOND)
+
+        async def unmarked() -> dict[str, Any] | None:
+            for machine in await estate.client.list(MACHINE, SPACE):
+                if condition(machine, LABELS_AND_TAINTS).get("reason") == "NotSet":
+                    return machine
+            return None
+
+        found = await eventually(unmarked, "a Machine says that its Node is no control plane's", PATIENCE)
+        for host in bare.hosts[:3]:
+            host.machine.faults.clock = 0.0
+        # The rollout does not go on to the next one.
+        await asyncio.sleep(5)
+        going = [one["metadata"]["name"] for one in await estate.client.list(MACHINE, SPACE) if one["metadata"].get("deletionTimestamp")]
+        assert going == []
+        await estate.client.delete(MACHINE, found["metadata"]["name"], SPACE)
         await bare.at(SECOND, FIRST, PATIENCE)
 
 

@@ -64,7 +64,7 @@ class Ground:
         self.vips: dict[str, str] = {}
         """The addresses of clusters, by their names."""
         self._cuts = Cuts()
-        self._record, self._deadline = record, deadline
+        self._record, self.deadline = record, deadline
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Ground:
@@ -77,7 +77,7 @@ class Ground:
             await self._stack.enter_async_context(self.world)
             # It ends before the hosts do, whose end is nobody's fault.
             watching = await self._stack.enter_async_context(AsyncClient(self.plane.server.connection("watcher")))
-            self.watcher = Watcher(watching, self.truth, self._record, _PATIENT * self._deadline, self._written)
+            self.watcher = Watcher(watching, self.truth, self._record, _PATIENT * self.deadline, self._written)
             self._stack.push_async_callback(self.watcher.close)
             await self.watcher.start()
         except BaseException:

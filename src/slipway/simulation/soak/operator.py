@@ -28,6 +28,7 @@ from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
 from slipway.fleet.baremetal.machine.run import FORCE_ANNOTATION, RETRY_ANNOTATION
 from slipway.fleet.baremetal.reasons import HOST_SILENT, NODE_GONE
 from slipway.fleet.contract.conditions import moment
+from slipway.fleet.controlplane.decisions.machines import LABELS_AND_TAINTS
 from slipway.fleet.overview.stages import condition, host_of, machine_of
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import AlreadyExistsError, ApiError, NotFoundError, UnreachableError
@@ -312,8 +313,16 @@ class Repairer:
         given_up = next((each for each in reasons if each in _GIVEN_UP or (each == HOST_SILENT and host in self._dead)), "")
         if not given_up and host and host in self._dead:
             given_up = "the host is dead"
+        if not given_up and self._joined_in_part(machine):
+            given_up = LABELS_AND_TAINTS
         if given_up:
             await self._delete_machine(machine, given_up)
+
+    def _joined_in_part(self, machine: Manifest) -> bool:
+        """Whether a control plane has a Node, and its join did not come to its end: that of a host whose clock was ahead, for one."""
+        found = self._ground.watcher.now.get(MACHINE, machine_of(machine))
+        marked = condition(found, LABELS_AND_TAINTS) if found is not None else {}
+        return marked.get("status") == "False" and _is_old(marked, self._ground.deadline)
 
     async def _delete_machine(self, machine: Manifest, reason: str) -> None:
         owner = machine_of(machine)
@@ -340,9 +349,9 @@ def is_free(inventory: Manifest | None) -> bool:
     return state_of(inventory) in ("", words.AVAILABLE) and is_true(inventory, READY_CONDITION)
 
 
-def _is_old(found: Manifest) -> bool:
+def _is_old(found: Manifest, least: timedelta = _REACTION) -> bool:
     since = moment(found.get("lastTransitionTime"))
-    return since is not None and datetime.now(UTC) - since > _REACTION
+    return since is not None and datetime.now(UTC) - since > least
 
 
 async def _no_exchange(operator: ClusterOperator) -> None:

@@ -153,7 +153,11 @@ OF_CLUSTER_API: dict[tuple[str, str, str], tuple[Advice, ...]] = {
         )
     },
     (_MACHINE, "NodeKubeadmLabelsAndTaintsSet", _ANY): (
-        Advice("Its Node lacks the labels and taints of a control plane.", "Look at the end of cloud-init's output on the host.", _A_WHILE),
+        Advice(
+            "Its Node lacks the labels and taints of a control plane: its join has not ended.",
+            "Look at the end of cloud-init's output on the host, and at its clock; then delete the Machine.",
+            _A_WHILE,
+        ),
     ),
     (_MACHINE, core.READY_CONDITION, _ANY): (
         Advice("It is not ready.", "The message says which of its conditions is in the way.", _A_WHILE),
