@@ -259,6 +259,24 @@ async def test_an_event_that_cannot_be_mapped_is_mapped_later(client: AsyncClien
         assert run.metric("slipway_watch_mapping_errors_total") == 1
 
 
+async def test_events_that_cannot_be_mapped_for_one_reason_are_told_once(client: AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
+    failures = [OperatorError("another reason"), *(OperatorError("the server is away") for _ in range(5))]
+
+    async def named(known: Object, cache: Cache) -> Iterable[Request]:
+        if failures:
+            raise failures.pop()
+        return [Request("default", known.name)]
+
+    for name in ("a", "b", "c"):
+        await client.create(SECRET, {"metadata": {"name": name, "namespace": "default"}})
+    reconciler = Recording(Watch(CONFIG_MAP), Watch(SECRET, requests=named))
+    async with running(client, reconciler) as run:
+        await eventually(lambda: sorted(reconciler.asked) == ["a", "b", "c"])
+        assert run.metric("slipway_watch_mapping_errors_total") == 6
+    told = [record for record in caplog.records if record.message == "An event could not be mapped to requests"]
+    assert len(told) == 2
+
+
 async def test_a_kind_may_be_watched_from_inside_a_reconcile_and_again(client: AsyncClient) -> None:
     async def named(known: Object, cache: Cache) -> Iterable[Request]:
         return [Request("default", f"of-{known.name}")]

@@ -35,6 +35,8 @@ RECONCILE_TIMEOUT = 120.0
 GRACE = 30.0
 # How long after a failure an event is mapped to requests again, at first and at most.
 _FIRST_MAPPING_DELAY, _LONGEST_MAPPING_DELAY = 0.5, 60.0
+# For how many seconds the same failure of a watch is not told again.
+_MAPPING_FAILURES = 30.0
 # So many times are remembered before those that no longer matter are let go.
 _RESTS = 1000
 
@@ -188,8 +190,10 @@ class Controller:
         async with asyncio.timeout(self._timeout):
             return {request for known in objects for request in await watch.requests(known, self._cache)}
 
-    def mapping_failed(self, watch: Watch, error: Exception, delay: float) -> None:
+    def mapping_failed(self, watch: Watch, error: Exception, delay: float, *, tell: bool) -> None:
         self._metrics.mapping_errors.labels(self.name).inc()
+        if not tell:
+            return
         told = fields(controller=self.name, kind=watch.kind.kind, retryAfter=delay, err=str(error) or type(error).__name__)
         _log.error("An event could not be mapped to requests", extra=told, exc_info=None if isinstance(error, OperatorError) else error)
 
@@ -310,6 +314,7 @@ class _Mapping:
         self._controller, self._watch, self._queue = controller, watch, queue
         self._events: deque[tuple[tuple[Object, ...], float]] = deque()
         self._some = asyncio.Event()
+        self._told, self._told_at = "", -math.inf
 
     def add(self, old: Object | None, new: Object | None) -> None:
         if old is new and self._watch.kind != self._controller.watches[0].kind:
@@ -330,11 +335,19 @@ class _Mapping:
             try:
                 found = await self._controller.requests(self._watch, states)
             except Exception as error:
-                self._controller.mapping_failed(self._watch, error, delay)
+                self._controller.mapping_failed(self._watch, error, delay, tell=self._is_news(repr(error)))
                 loop.call_later(delay, self._append, states, min(delay * 2, _LONGEST_MAPPING_DELAY))
             else:
                 for request in found:
                     self._queue.add(request)
+
+    def _is_news(self, failure: str) -> bool:
+        """Where a server is away all events fail for one reason, of which there are thousands in a large fleet."""
+        now = time.monotonic()
+        if failure == self._told and now - self._told_at < _MAPPING_FAILURES:
+            return False
+        self._told, self._told_at = failure, now
+        return True
 
     def _append(self, states: tuple[Object, ...], delay: float) -> None:
         self._events.append((states, delay))
