@@ -43,9 +43,10 @@ class Place:
 @pytest_asyncio.fixture
 async def place() -> AsyncIterator[Place]:
     async with EmbeddedServer(tls=False) as server, AsyncClient(server.connection()) as client:
-        cache = Cache(client)
+        cache = Cache(client, clock=lambda: made.now)
+        made = Place(client, cache)
         await cache.get(CONFIG_MAP, "made", "default")
-        yield Place(client, cache)
+        yield made
         await cache.close()
 
 
@@ -91,5 +92,6 @@ async def test_what_never_comes_is_waited_for_half_a_minute(place: Place) -> Non
     with place.expected.making(ONE, CONFIG_MAP, "made"):
         place.cache.wrote(CONFIG_MAP, {"metadata": {"name": "made", "namespace": "default", "resourceVersion": "999999"}})
     assert await place.expected.wait(ONE) == ON_ITS_WAY
+    await eventually(lambda: place.cache.informer(CONFIG_MAP).is_open, "the watch is open")
     place.now += ON_ITS_WAY + 1
     assert await place.expected.wait(ONE) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -187,6 +188,7 @@ async def test_the_cache_is_behind_until_our_own_write_has_come_back(client: Asy
         cache.wrote(CONFIG_MAP, written)
         assert cache.is_behind(CONFIG_MAP, "a", "default")
         assert not cache.is_behind(CONFIG_MAP, "a", "other")
+        await eventually(lambda: cache.informer(CONFIG_MAP).is_open, "the watch is open")
         now = ON_ITS_WAY
         assert not cache.is_behind(CONFIG_MAP, "a", "default")
         made = await client.create(CONFIG_MAP, config_map("new", "default", "x"))
@@ -199,6 +201,31 @@ async def test_the_cache_is_behind_until_our_own_write_has_come_back(client: Asy
         assert await cache.get(CONFIG_MAP, "new", "default") is not None
     finally:
         await cache.close()
+
+
+async def test_a_write_is_waited_for_however_long_the_watch_was_broken(tmp_path: Path) -> None:
+    """Whoever took the cache for the newest after half a minute would do the same again."""
+    now = 0.0
+    async with EmbeddedServer(tls=False, database=tmp_path / "objects.db") as server, AsyncClient(server.connection()) as client:
+        cache = Cache(client, clock=lambda: now)
+        try:
+            assert await cache.get(CONFIG_MAP, "new", "default") is None
+            informer = cache.informer(CONFIG_MAP)
+            await eventually(lambda: informer.is_open, "the watch is open")
+            last = await client.create(SECRET, {"metadata": {"name": "s", "namespace": "default"}})
+            await server.stop()
+            await eventually(lambda: not informer.is_open, "the watch is broken")
+            version = str(int(last["metadata"]["resourceVersion"]) + 1)
+            cache.wrote(CONFIG_MAP, {"metadata": {"name": "new", "namespace": "default", "resourceVersion": version}})
+            now = 10 * ON_ITS_WAY
+            assert cache.is_behind(CONFIG_MAP, "new", "default")
+            await server.start()
+            made = await client.create(CONFIG_MAP, config_map("new", "default", "x"))
+            assert int(made["metadata"]["resourceVersion"]) >= int(version)
+            await eventually(lambda: not cache.is_behind(CONFIG_MAP, "new", "default"), "it has come")
+            assert await cache.get(CONFIG_MAP, "new", "default") is not None
+        finally:
+            await cache.close()
 
 
 @pytest.mark.parametrize(

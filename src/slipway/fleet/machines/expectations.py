@@ -34,7 +34,7 @@ class _Expected(NamedTuple):
 
 
 class Expectations:
-    """By the object whose reconcile did it.  What does not come within half a minute is no longer waited for."""
+    """By the object whose reconcile did it.  What does not come within half a minute of an open watch is no longer waited for."""
 
     def __init__(self, client: AsyncClient, cache: Cache, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._cache = client, cache
@@ -76,7 +76,8 @@ class Expectations:
 
     async def _is_met(self, one: _Expected) -> bool:
         age = self._clock() - one.since
-        if age > ON_ITS_WAY:
+        # While the watch is broken nothing comes, and what is here is no reason to do it again.
+        if min(age, self._cache.open_for(one.kind)) > ON_ITS_WAY:
             return True
         known = await self._cache.get(one.kind, one.name, one.namespace)
         if one.deleted:

@@ -116,6 +116,7 @@ class Cache:
                 silence=self._silence,
                 most=self._most,
                 keep=self._holding.kept if self._holding is not None and divided else None,
+                now=self._clock,
             )
             for name, keys in self._indices.get(kind, {}).items():
                 found.store.add_index(name, keys)
@@ -198,11 +199,16 @@ class Cache:
         del self._writes[place]
         return False
 
+    def open_for(self, kind: Kind) -> float:
+        """For how many seconds changes of the kind have been heard of; 0 while they are not."""
+        return self.informer(kind).open_for
+
     def _is_coming(self, place: tuple[Kind, str, str], write: _Write) -> bool:
         kind, namespace, name = place
         informer = self.informer(kind)
         known = informer.store.get(name, namespace)
-        seconds = self._clock() - write.at
+        # However long a watch was broken, what it has not told yet comes when it is open again.
+        seconds = min(self._clock() - write.at, informer.open_for)
         # What was deleted since is not here, and the watch has told of more than our write.
         return all(behind(seen, write.version, seconds) for seen in (known.metadata.resource_version if known else "0", informer.version))
 

@@ -81,6 +81,7 @@ class Informer:
         clock: Clock | None = None,
         backoff: Backoff | None = None,
         keep: Keep | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.scope = scope
         self.store = Store()
@@ -108,6 +109,18 @@ class Informer:
         self.listed_at = float("-inf")
         """When the last list began, by the monotonic clock."""
         self._interruptible: asyncio.Future[None] | None = None
+        self._now = now
+        self._opened_at: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server tells of changes at present."""
+        return self._opened_at is not None
+
+    @property
+    def open_for(self) -> float:
+        """For how many seconds the watch has been open; 0 while it is not."""
+        return 0.0 if self._opened_at is None else self._now() - self._opened_at
 
     @property
     def version(self) -> str:
@@ -343,9 +356,11 @@ class Informer:
         if self.error:
             _log.info("The watch is open again", extra=fields(resource=str(self.scope)))
         self.error = ""
+        self._opened_at = self._now()
 
     def _failed(self, error: ApiError | UnreachableError, retry_after: float, level: int) -> None:
         reason = reason_of(error)
+        self._opened_at = None
         if isinstance(error, GoneError):
             text = "What the server remembers begins later than the watch: everything is listed anew"
         else:
