@@ -48,7 +48,7 @@ class Fault(NamedTuple):
 FAULTS = (
     Fault(
         "The manager is killed",
-        'SIGKILL after any write, again and again (`make soak ARGS="--kills 1000"`: a thousand times)',
+        'SIGKILL after any write, again and again (`make soak ARGS="--clusters 6 --kills 1000"`: a thousand times)',
         "Nothing; another leader in the Lease.",
         (),
         "The next one goes on from what stands in the objects: nothing is done twice.",

@@ -121,8 +121,9 @@ async def test_a_control_plane_whose_clock_is_ahead_when_it_joins_is_told_and_re
         found = await eventually(unmarked, "a Machine says that its Node is no control plane's", PATIENCE)
         for host in bare.hosts[:3]:
             host.machine.faults.clock = 0.0
-        # The rollout does not go on to the next one.
+        # Its join does not end later, and the rollout does not go on to the next one.
         await asyncio.sleep(5)
+        assert (await unmarked() or {}).get("metadata", {}).get("uid") == found["metadata"]["uid"]
         going = [one["metadata"]["name"] for one in await estate.client.list(MACHINE, SPACE) if one["metadata"].get("deletionTimestamp")]
         assert going == []
         await estate.client.delete(MACHINE, found["metadata"]["name"], SPACE)
