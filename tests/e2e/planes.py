@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from lab.recorded_progress import RecordedProgress
@@ -31,9 +32,9 @@ def programs() -> dict[str, Path]:
     return {name: program.path for name, program in found.items()}
 
 
-def start(folder: Path, address: str | None = None) -> ManagementPlane:
-    """Start what does not run."""
-    return plane.up(folder, VERSION, programs(), RecordedProgress(), address=address)
+def start(folder: Path, address: str | None = None, others: Mapping[str, Path] = MappingProxyType({})) -> ManagementPlane:
+    """Start what does not run; ``others`` are programs that take the place of those of their names."""
+    return plane.up(folder, VERSION, {**programs(), **others}, RecordedProgress(), address=address)
 
 
 @contextmanager

@@ -12,9 +12,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -83,9 +84,9 @@ class Running:
 class Plane:
     """An API server with the CRDs of Cluster API; what is started on it ends with it."""
 
-    def __init__(self, folder: Path, address: str | None = None) -> None:
+    def __init__(self, folder: Path, address: str | None = None, others: Mapping[str, Path] = MappingProxyType({})) -> None:
         self.folder = folder
-        self.plane = planes.start(folder / "plane", address)
+        self.plane = planes.start(folder / "plane", address, others)
         self.kubeconfig = self.plane.kubeconfig
         self.environment = {"KUBECONFIG": str(self.kubeconfig), "HOME": str(folder), "PATH": os.defpath}
         self.running: list[Running] = []
@@ -244,8 +245,8 @@ class Plane:
 
 
 @contextmanager
-def plane(folder: Path, address: str | None = None) -> Iterator[Plane]:
-    made = Plane(folder, address)
+def plane(folder: Path, address: str | None = None, others: Mapping[str, Path] = MappingProxyType({})) -> Iterator[Plane]:
+    made = Plane(folder, address, others)
     try:
         yield made
     finally:
