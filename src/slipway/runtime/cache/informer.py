@@ -15,6 +15,7 @@ import asyncio
 import logging
 import random
 import time
+from array import array
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -305,10 +306,18 @@ class Informer:
             spent = clock.time() - began
 
     async def _look_again(self, clock: Clock) -> None:
-        """Tell of every object again, of some at a time: a look at ten thousand is not in the way of what changes meanwhile."""
-        for number, known in enumerate(self.store.list(), 1):
+        """Tell of every object again, of some at a time: a look at ten thousand is not in the way of what changes meanwhile.
+
+        That takes half an hour, for which no object is held that others have let go.
+        """
+        found = self.store.list()
+        namespaces, names = [each.namespace for each in found], [each.name for each in found]
+        versions = array("q", (hash(each.metadata.resource_version) for each in found))
+        del found
+        for number, (namespace, name, version) in enumerate(zip(namespaces, names, versions, strict=True), 1):
+            known = self.store.get(name, namespace)
             # One that has changed since was told of by that.
-            if self.store.get(known.name, known.namespace) is known:
+            if known is not None and hash(known.metadata.resource_version) == version:
                 self._tell(known, known)
             if number % _AT_ONCE == 0:
                 await sleep(clock, _AT_ONCE / _A_SECOND)
