@@ -58,6 +58,22 @@ def test_what_is_known_of_an_object_is_asked_for_once_and_a_refusal_each_time() 
     assert len(asked) == 2
 
 
+def test_what_several_functions_say_of_an_object_is_told_apart() -> None:
+    found, asked = Object(CONFIG_MAP, b'{"metadata": {"name": "a"}}'), list[Object]()
+
+    class Asking:
+        def name(self, each: Object) -> str:
+            asked.append(each)
+            return each.name
+
+        def length(self, each: Object) -> int:
+            return len(each.known(self.name))
+
+    asking = Asking()
+    assert [(found.known(asking.length), found.known(asking.name)) for _ in range(2)] == [(1, "a")] * 2
+    assert len(asked) == 1
+
+
 def test_what_has_no_metadata_is_left_to_who_decodes_it() -> None:
     assert without_managed_fields(msgspec.Raw(b'{"managedFields": []}')) == b'{"managedFields": []}'
 

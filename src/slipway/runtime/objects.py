@@ -1,7 +1,7 @@
 """What a cache holds and what a reconciler is asked and answers.
 
-A cached object has what its metadata says of itself decoded; the rest stays the bytes that the server sent until somebody asks.  That is
-what makes an informer fast and small: most events are filtered by metadata alone.
+A cached object has what its metadata says of itself decoded; the rest stays the bytes that the server sent, packed, until somebody asks.
+That is what makes an informer fast and small: most events are filtered by metadata alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.api.machinery.objects import Manifest
+    from slipway.runtime.cache.packing import Packer, Words
 
 T = TypeVar("T")
 
@@ -38,6 +39,8 @@ _KEPT = 2048
 _map = lru_cache(_KEPT)(msgspec.json.Decoder(dict[str, str]).decode)
 _list = lru_cache(_KEPT)(msgspec.json.Decoder(list[str]).decode)
 _owners = lru_cache(_KEPT)(msgspec.json.Decoder(list[OwnerReference]).decode)
+# In memory of its own: what the decoder gives is a part of the whole object, and would keep that.
+_own = lru_cache(_KEPT)(msgspec.Raw)
 _EMPTY_MAP, _EMPTY_LIST = msgspec.Raw(b"{}"), msgspec.Raw(b"[]")
 
 
@@ -60,7 +63,12 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
     _owner_references: msgspec.Raw = msgspec.field(default=_EMPTY_LIST, name="ownerReferences")
 
     def __post_init__(self) -> None:
-        self.namespace = sys.intern(self.namespace)
+        # What belongs together has one name, and much is made in the same second.
+        self.namespace, self.name = sys.intern(self.namespace), sys.intern(self.name)
+        if self.creation_timestamp is not None:
+            self.creation_timestamp = sys.intern(self.creation_timestamp)
+        self._labels, self._annotations = _own(bytes(self._labels)), _own(bytes(self._annotations))
+        self._finalizers, self._owner_references = _own(bytes(self._finalizers)), _own(bytes(self._owner_references))
         # What is not as it should be is refused here, and not where somebody asks for it.
         _ = self.labels, self.annotations, self.finalizers, self.owner_references
 
@@ -115,13 +123,25 @@ def fitted(encoded: bytes) -> bytes:
 class Object:
     """One object of the API as the server sent it.  It is shared by everybody who reads the cache: nobody changes it."""
 
-    __slots__ = ("_known", "kind", "metadata", "raw")
+    __slots__ = ("_content", "_known", "_words", "kind", "metadata")
 
     def __init__(self, kind: Kind, raw: bytes) -> None:
         self.kind = kind
-        self.raw = raw
-        self._known: dict[Callable[[Object], Any], Any] | None = None
         self.metadata: Metadata = _decode_shell(raw).metadata
+        self._content = raw
+        self._words: Words | None = None
+        # Functions and what they said, in turn: there are one or two, and a dictionary would take more than what most of them say.
+        self._known: tuple[Any, ...] = ()
+
+    @property
+    def raw(self) -> bytes:
+        """All of it, as JSON."""
+        return self._content if self._words is None else self._words.unpack(self._content)
+
+    def pack(self, packer: Packer) -> None:
+        """Have it take less memory, and who reads it a moment longer."""
+        if self._words is None:
+            self._content, self._words = packer.pack(self._content)
 
     @property
     def namespace(self) -> str:
@@ -157,13 +177,14 @@ class Object:
 
         It is shared by all who ask, and gone with the object.
         """
-        if self._known is None:
-            self._known = {}
-        try:
-            found: T = self._known[of]
-        except KeyError:
-            found = self._known[of] = of(self)
-        return found
+        known = self._known
+        for index in range(0, len(known), 2):
+            if known[index] == of:
+                found: T = known[index + 1]
+                return found
+        said = of(self)
+        self._known += (of, said)
+        return said
 
     def __repr__(self) -> str:
         return f"<{self.kind.kind} {self.metadata.namespace}/{self.metadata.name} at {self.metadata.resource_version}>"

@@ -7,7 +7,7 @@ that it no longer wants.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 _REMEMBERED = 50_000
 
 
-class _Applied(NamedTuple):
-    version: str
-    intent: bytes
-
-
 class Applier:
     """Applies as one field manager, and remembers what it has applied."""
 
@@ -36,7 +31,8 @@ class Applier:
         self._client = client
         self._cache = cache
         self._field_manager = field_manager
-        self._applied: dict[tuple[Kind, str, str], _Applied] = {}
+        self._applied: dict[tuple[Kind, str, str], bytes] = {}
+        """What was applied, and to which version of the object: a digest of both."""
 
     async def apply(self, kind: Kind, wanted: Manifest, *, current: Object | Manifest | None = None) -> Manifest:
         """The object after ``wanted`` was applied to it.
@@ -50,22 +46,26 @@ class Applier:
         if current is not None:
             uid, version = _identity(current)
             body["metadata"] = {**metadata, "uid": uid}
-        intent = blake2b(msgspec.json.encode(body, order="deterministic"), digest_size=16).digest()
-        if current is not None and self._applied.get(place) == (version, intent):
+        intent = msgspec.json.encode(body, order="deterministic")
+        if current is not None and self._applied.get(place) == _digest(intent, version):
             return current.content() if isinstance(current, Object) else current
         written = await self._client.patch(
             kind, metadata["name"], place[1], body, type=PatchType.APPLY, field_manager=self._field_manager, force=True
         )
-        self._remember(place, _Applied(written["metadata"]["resourceVersion"], intent))
+        self._remember(place, _digest(intent, written["metadata"]["resourceVersion"]))
         if current is None or written["metadata"]["resourceVersion"] != version:
             self._cache.wrote(kind, written)
         return written
 
-    def _remember(self, place: tuple[Kind, str, str], applied: _Applied) -> None:
+    def _remember(self, place: tuple[Kind, str, str], applied: bytes) -> None:
         self._applied.pop(place, None)
         self._applied[place] = applied
         if len(self._applied) > _REMEMBERED:
             del self._applied[next(iter(self._applied))]
+
+
+def _digest(intent: bytes, version: str) -> bytes:
+    return blake2b(intent + version.encode(), digest_size=16).digest()
 
 
 def _identity(current: Object | Manifest) -> tuple[str, str]:

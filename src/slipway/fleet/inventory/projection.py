@@ -5,6 +5,7 @@ An outcome counts by the checksum of the plan that it is of, which :mod:`slipway
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,10 @@ def facts_of(secret: Manifest) -> PlanFacts:
     type_ = state.type or annotations.get(infrastructure.PLAN_TYPE_ANNOTATION) or annotations.get(names.PLAN_TYPE_ANNOTATION) or ""
     facts, problem = _host_facts(plan.plain({plan.HOST_FACTS: data.get(plan.HOST_FACTS, "")})[plan.HOST_FACTS])
     return PlanFacts(
-        msgspec.structs.replace(state, output={}),
-        output(state.output)[-_LONGEST_OUTPUT:],
+        # Most hosts have the same plan, which is none.
+        msgspec.structs.replace(state, output={}, plan_checksum=sys.intern(state.plan_checksum)),
+        # Of a success nobody is told it.
+        "" if state.outcome == "applied" else output(state.output)[-_LONGEST_OUTPUT:],
         type_[:63],
         facts,
         problem,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from slipway.kube.errors import ApiError, GoneError, NotFoundError, SilentError, UnreachableError, UntrustedError, is_transient
+from slipway.runtime.cache.packing import Resting
 from slipway.runtime.cache.store import Store
 from slipway.runtime.clock import Backoff, Clock, sleep
 from slipway.runtime.logs import fields
@@ -86,6 +87,7 @@ class Informer:
     ) -> None:
         self.scope = scope
         self.store = Store()
+        self._resting = Resting(self.store)
         self.synced = asyncio.Event()
         self.tried = asyncio.Event()
         """The list is here, or it is known why it is not."""
@@ -255,7 +257,7 @@ class Informer:
             for item in page.items:
                 new = self._decoded(item)
                 seen.add((new.metadata.namespace, new.metadata.name))
-                self._put(new)
+                self._put(new, listed=True)
             token = page.continue_token
             if not token:
                 break
@@ -330,7 +332,7 @@ class Informer:
         except msgspec.MsgspecError as error:
             raise ApiError(f"an object of {self.scope} is not one of Kubernetes: {error}", code=200, reason="InvalidAnswer") from error
 
-    def _put(self, new: Object) -> None:
+    def _put(self, new: Object, *, listed: bool = False) -> None:
         if self._keep is not None:
             kept = self._keep(new)
             if kept is None:
@@ -340,6 +342,7 @@ class Informer:
         if self._most and len(self.store) >= self._most and self.store.get(new.name, new.namespace) is None:
             raise UnreachableError(f"there are more than {self._most} {self.scope}, which are not all kept")
         old = self.store.put(new)
+        (self._resting.pack if listed else self._resting.changed)(new)
         if old is not None and _is_same(old, new):
             return
         if self._metrics is not None:

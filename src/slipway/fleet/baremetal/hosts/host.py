@@ -8,15 +8,15 @@ import msgspec
 
 from slipway.api.cluster.infrastructure import names
 from slipway.api.cluster.kinds import MACHINE_INVENTORY
-from slipway.api.elemental.inventory import MachineInventory
+from slipway.api.elemental.inventory import MachineInventory, ObservedNetwork
 from slipway.api.elemental.names import READY_CONDITION
 from slipway.fleet.contract.facts import read
-from slipway.runtime.objects import Object
+from slipway.runtime.objects import Object, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slipway.api.elemental.inventory import ObservedNetwork
+    from slipway.api.cluster.meta import Condition
     from slipway.api.machinery.objects import Manifest
     from slipway.runtime.cache.cache import Cache
 
@@ -46,13 +46,18 @@ class Host(NamedTuple):
     volumes: bool = False
     """It declares managed data volumes, which are not supported."""
     quarantined_by: str = ""
-    network: ObservedNetwork | None = None
+    observed: bytes = b""
+    """The network that it observed, as JSON: of thousands of hosts one is asked for it at a time."""
     why_not_ready: str = ""
     failure_domain: str = ""
     group: str = ""
     """The control plane or deployment that it is or was allocated for, as cluster/name."""
     dirty: bool = False
     """It has applied its clean plan, and says that it is not clean."""
+
+    @property
+    def network(self) -> ObservedNetwork | None:
+        return msgspec.json.decode(self.observed, type=ObservedNetwork) if self.observed else None
 
 
 def host_from(found: Object) -> Host:
@@ -65,7 +70,7 @@ def _host(found: Object) -> Host:
     inventory = read(found, MachineInventory)
     owner = HostOwner(*(annotations.get(name, "") for name in names.OWNER_ANNOTATIONS))
     ready = next((condition for condition in inventory.status.conditions if condition.type == READY_CONDITION), None)
-    facts, plan = inventory.status.host_facts, inventory.status.plan
+    facts, plan, network = inventory.status.host_facts, inventory.status.plan, inventory.spec.observed_network
     return Host(
         name=found.name,
         pool=annotations.get(names.POOL_ANNOTATION, ""),
@@ -75,12 +80,18 @@ def _host(found: Object) -> Host:
         deleting=found.metadata.deletion_timestamp is not None,
         volumes=bool(inventory.spec.storage),
         quarantined_by=annotations.get(QUARANTINE_ANNOTATION, ""),
-        network=inventory.spec.observed_network,
-        why_not_ready="its host has not taken a plan yet" if ready is None else ready.message or ready.reason,
+        observed=b"" if network is None else fitted(msgspec.json.encode(network)),
+        why_not_ready=_why_not(ready),
         failure_domain=found.metadata.labels.get(names.FAILURE_DOMAIN_LABEL, ""),
         group=annotations.get(names.GROUP_ANNOTATION, ""),
         dirty=facts is not None and facts.clean is False and plan.type == names.PLAN_CLEAN and plan.checksum == facts.plan,
     )
+
+
+def _why_not(ready: Condition | None) -> str:
+    if ready is None:
+        return "its host has not taken a plan yet"
+    return "" if ready.status == "True" else ready.message or ready.reason
 
 
 def host_of(manifest: Manifest) -> Host:
