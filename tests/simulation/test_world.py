@@ -16,6 +16,7 @@ from slipway.api.cluster.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NODE, POD
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ApiError
 from slipway.simulation.boot import Life
+from slipway.simulation.kubelet import SERVICE
 from slipway.simulation.workload.cluster import WorkloadCluster
 from slipway.simulation.workload.controllers import BUDGET
 from slipway.simulation.world import World
@@ -142,6 +143,16 @@ async def test_without_a_quorum_of_etcd_nobody_answers_and_with_one_again_everyb
     await eventually(lambda: cluster.api.serving, "the API answers again", 20)
     assert set(nodes(cluster)) == before
     assert len(world.clusters) == 1
+
+
+async def test_of_a_kubelet_that_is_stopped_nothing_is_known_after_a_while_until_it_runs_again(world: World) -> None:
+    """As kube-controller-manager says of a Node whose Lease is not renewed, whatever ended its kubelet."""
+    cluster, hosts = await made(world, address(), workers=1)
+    worker = hosts[-1].machine
+    worker.stop(SERVICE)
+    await eventually(lambda: set(nodes(cluster)) == {"cp-0"}, "the Node to be unknown")
+    worker.start(SERVICE)
+    await eventually(lambda: set(nodes(cluster)) == {"cp-0", worker.hardware.name}, "the Node to be Ready")
 
 
 async def test_a_host_with_a_wrong_token_does_not_join(world: World) -> None:

@@ -79,15 +79,22 @@ class Kubelet:
         except PowerLost:
             return
         finally:
-            if self._cluster is not None:
-                self._cluster.leave(self._node, max(_LEASE_SECONDS * self._machine.pace, _LEAST_GRACE))
-            if self._client is not None:
-                await self._client.close()
+            await self._end()
+
+    async def _end(self) -> None:
+        """It runs no more, for whatever reason; a next one begins from nothing."""
+        cluster, client, node = self._cluster, self._client, self._node
+        self._cluster, self._client, self._node, self._beat_at = None, None, "", 0.0
+        if cluster is not None:
+            cluster.leave(node, max(_LEASE_SECONDS * self._machine.pace, _LEAST_GRACE))
+        if client is not None:
+            await client.close()
 
     async def _sync(self) -> float | None:
         """One look at everything; seconds until the next one, if nothing happens before."""
         machine = self._host.machine
         if SERVICE not in machine.active or RUNTIME not in machine.active or not self._host.exists(paths.KUBELET_CONFIG):
+            await self._end()
             return None
         self._run_static_pods()
         if machine.faults.cut_off:

@@ -91,6 +91,12 @@ TWO = (MACHINE_DEPLOYMENT, workers(2, maxUnavailable=1, maxSurge=0))
 OLD, NEW = plan_secret("host-1", b'{"a":1}', "a", applied=True), plan_secret("host-1", b'{"a":2}', "a", applied=False)
 BUSY = plan_secret("host-1", b'{"a":1}', "b", applied=False)
 DUE, BEGUN = (plan_secret("host-1", b'{"a":1}', "a", applied=False, begun=begun) for begun in (False, True))
+# As whoever keeps the inventory makes it.
+ANEW = {
+    "metadata": {"name": "host-1"},
+    "type": "elemental.cattle.io/plan",
+    "data": {"plan": b64encode(plans.EMPTY).decode()},
+}
 GIVEN_UP = {"metadata": {"name": "host-1", "annotations": {"slipway.io/quarantined-by": "a"}}}
 
 CASES: dict[str, tuple[str, Step, bool]] = {
@@ -176,6 +182,16 @@ CASES: dict[str, tuple[str, Step, bool]] = {
         "plans-are-the-owners",
         cleaned(DUE, bare("a", "host-1", going=True), minute=2),
         True,
+    ),
+    "a host whose Secret was made anew gets its clean plan before it has looked": (
+        "plans-are-the-owners",
+        cleaned(ANEW, bare("a", "host-1", going=True)),
+        True,
+    ),
+    "a machine that stays writes another plan over that of a Secret that was made anew": (
+        "plans-are-the-owners",
+        cleaned(ANEW, bare("a", "host-1")),
+        False,
     ),
     "a host that has not begun with a plan gets its clean plan too early": (
         "plans-are-the-owners",

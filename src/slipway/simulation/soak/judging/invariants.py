@@ -20,6 +20,7 @@ from slipway.api.cluster.kinds import (
     SECRET,
 )
 from slipway.api.cluster.names import AVAILABLE_CONDITION
+from slipway.api.elemental import plan as plans
 from slipway.api.elemental.names import PLAN_SECRET_TYPE
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION
 from slipway.fleet.baremetal.machine.decision import UNTOUCHED
@@ -166,12 +167,16 @@ def plans_are_the_owners(step: Step) -> Iterator[Broken]:
 
 
 def _may_be_cleaned(step: Step, before: PlanFacts, now: PlanFacts) -> bool:
-    """Whether a host gets its clean plan over one that it does not work on: it is given up by the operator, or has not begun for long."""
+    """Whether a host gets its clean plan over one that it does not work on: it is given up by the operator, or has not begun for long.
+
+    The plan of a Secret that was made anew has nothing in it, and need not be waited for.
+    """
     machine = step.snapshot.get(BAREMETAL_MACHINE, now.owner)
     if now.type != names.PLAN_CLEAN or machine is None or not is_going(machine):
         return False
     late = now.written is not None and before.written is not None and now.written - before.written >= UNTOUCHED
-    return FORCE_ANNOTATION in annotations_of(machine) or (before.outcome == "pending" and late)
+    nothing = before.checksum == plans.checksum(plans.EMPTY)
+    return FORCE_ANNOTATION in annotations_of(machine) or (before.outcome == "pending" and (late or nothing))
 
 
 # Rollouts.
