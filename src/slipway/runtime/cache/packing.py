@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -80,7 +79,8 @@ class Resting:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._packer = Packer()
-        self._fresh: deque[tuple[float, Object]] = deque()
+        # When each is to be packed, the first to come first; not the objects, of which a busy one has many states until then.
+        self._due: dict[tuple[str, str], float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def pack(self, found: Object) -> None:
@@ -89,17 +89,20 @@ class Resting:
 
     def changed(self, new: Object) -> None:
         loop = asyncio.get_running_loop()
-        self._fresh.append((loop.time() + _REST, new))
+        place = new.namespace, new.name
+        self._due.pop(place, None)
+        self._due[place] = loop.time() + _REST
         if self._timer is None:
             self._timer = loop.call_later(_REST, self._look)
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
-        now, left = loop.time(), _AT_ONCE
-        while self._fresh and left and self._fresh[0][0] <= now:
-            _, each = self._fresh.popleft()
-            # Of another state of it the last one is packed.
-            if self._store.get(each.name, each.namespace) is each:
-                self.pack(each)
-                left -= 1
-        self._timer = loop.call_later(max(self._fresh[0][0] - now, 0.0), self._look) if self._fresh else None
+        now, packed = loop.time(), 0
+        while (first := next(iter(self._due), None)) is not None and self._due[first] <= now and packed < _AT_ONCE:
+            del self._due[first]
+            namespace, name = first
+            found = self._store.get(name, namespace)
+            if found is not None:
+                self.pack(found)
+                packed += 1
+        self._timer = None if first is None else loop.call_later(max(self._due[first] - now, 0.0), self._look)
