@@ -92,9 +92,10 @@ def test_when_objects_have_grown_the_next_are_told_by_one_that_has() -> None:
     assert all(raw_of(each)["status"]["conditions"] == [] for each in young), "those of before stay readable"
 
 
-def test_what_is_small_is_kept_as_it_is() -> None:
-    raw = b'{"metadata":{"name":"a","namespace":"b"}}'
-    assert size(packed(raw, Packer())) == len(raw)
+def test_what_is_small_or_very_large_is_kept_as_it_is() -> None:
+    for text in ("", "x" * (1 << 20)):
+        raw = msgspec.json.encode({"metadata": {"name": "a", "namespace": "b"}, "text": text})
+        assert size(packed(raw, Packer())) == len(raw)
 
 
 def test_of_a_packed_object_nothing_holds_what_the_server_sent() -> None:

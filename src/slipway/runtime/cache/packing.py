@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from slipway.runtime.cache.store import Store
     from slipway.runtime.objects import Object
 
-# What is smaller is not worth it.
-_LEAST = 256
+# What is smaller is not worth it; what is larger holds the others up, and may be a server's that is not ours.
+_LEAST, _MOST = 256, 64 << 10
 # How far back words are found: an object of this size against another one.
 _WINDOW = 14
 _MEMORY = 5
@@ -61,7 +62,7 @@ class Packer:
         self._since = 0
 
     def pack(self, raw: bytes) -> Packed:
-        if len(raw) < _LEAST:
+        if not _LEAST <= len(raw) <= _MOST:
             return Packed(raw, None)
         if self._words is None:
             self._words = Words(raw)
@@ -80,7 +81,7 @@ class Resting:
         self._store = store
         self._packer = Packer()
         # When each is to be packed, the first to come first; not the objects, of which a busy one has many states until then.
-        self._due: dict[tuple[str, str], float] = {}
+        self._due: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
 
     def pack(self, found: Object) -> None:
@@ -90,8 +91,8 @@ class Resting:
     def changed(self, new: Object) -> None:
         loop = asyncio.get_running_loop()
         place = new.namespace, new.name
-        self._due.pop(place, None)
         self._due[place] = loop.time() + _REST
+        self._due.move_to_end(place)
         if self._timer is None:
             self._timer = loop.call_later(_REST, self._look)
 
