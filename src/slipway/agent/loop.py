@@ -150,7 +150,7 @@ class Session:
     def _missing(self) -> float:
         """The Secret was deleted: ask for it now and then.  A watch goes on for an hour after its credentials are worth nothing."""
         try:
-            found = self._secret.read()
+            found = self._mailbox.ask(self._secret.read)
         except (UnauthorizedError, UntrustedError):
             raise
         except LOST as error:
@@ -159,7 +159,6 @@ class Session:
         if found is None:
             self._say("the Secret of this host is not there")
             return self._backed_off()
-        self._mailbox.put(found, sure=True)
         return 0.0
 
     def _step(self, secret: PlanSecret) -> float | None:
@@ -182,14 +181,13 @@ class Session:
     def _is_current(self, secret: PlanSecret, todo: Run) -> bool:
         """Whether the Secret still asks for it: what was watched may be older than what was written.  Unasked, it is believed."""
         try:
-            found = self._secret.read()
+            found = self._mailbox.ask(self._secret.read)
         except (UnauthorizedError, UntrustedError):
             raise
         except (ApiError, UnreachableError):
             return True
         if found is not None and found.resource_version == secret.resource_version:
             return True
-        self._mailbox.put(found, sure=True)
         return found is not None and found.plan == secret.plan and next_action(found, self.journal, self._now()) == todo
 
     def _run(self, secret: PlanSecret, todo: Run) -> None:

@@ -22,6 +22,7 @@ class Mailbox:
         self._changed = threading.Condition()
         self._secret: PlanSecret | None = None
         self._unread = False
+        self._puts = 0
         self._failure: Exception | None = None
 
     def put(self, secret: PlanSecret | None, *, sure: bool = False) -> None:
@@ -29,8 +30,20 @@ class Mailbox:
         with self._changed:
             if not sure and secret is not None and self._secret is not None and _number(secret) < _number(self._secret):
                 return
-            self._secret, self._unread = secret, True
+            self._secret, self._unread, self._puts = secret, True, self._puts + 1
             self._changed.notify_all()
+
+    def ask(self, read: Callable[[], PlanSecret | None]) -> PlanSecret | None:
+        """What the server answers: the newest, unless the watch told of something newer before the answer was here."""
+        with self._changed:
+            puts = self._puts
+        found = read()
+        # The lock is one that a thread may take again.
+        with self._changed:
+            undisturbed = self._puts == puts
+            if _version(found) != _version(self._secret) and (undisturbed or found is not None):
+                self.put(found, sure=undisturbed)
+        return found
 
     def fail(self, error: Exception) -> None:
         """Nobody can work any more; who waits gets the error."""
@@ -95,6 +108,10 @@ class Watcher(threading.Thread):
 
     def end(self) -> None:
         self._ending.set()
+
+
+def _version(secret: PlanSecret | None) -> str | None:
+    return None if secret is None else secret.resource_version
 
 
 def _number(secret: PlanSecret) -> int:
