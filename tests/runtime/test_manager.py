@@ -209,8 +209,10 @@ class Webhooks:
     def __init__(self) -> None:
         self.problem = "no certificate yet"
         self.ran: list[str] = []
+        self.looked = 0
 
     def ready(self) -> str:
+        self.looked += 1
         return self.problem
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -235,6 +237,30 @@ async def test_webhooks_run_on_a_manager_that_does_not_lead_and_count_for_readin
     run.stop.set()
     await asyncio.wait_for(run.task, 10)
     assert webhooks.ran == ["started", "stopped"]
+
+
+async def test_controllers_begin_when_webhooks_are_served_to_which_their_writes_are_shown(server: EmbeddedServer) -> None:
+    webhooks = Webhooks()
+    async with AsyncClient(server.connection()) as client, running(server.connection()) as run:
+        run.manager.add_webhooks(webhooks)
+        await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
+        await eventually(lambda: run.manager.cache.informers and run.manager.cache.informers[0].store.get("a", "default"))
+        webhooks.looked = 0
+        await eventually(lambda: webhooks.looked > 3)
+        assert not run.reconciler.asked
+        webhooks.problem = ""
+        await eventually(lambda: Request("default", "a") in run.reconciler.asked)
+
+
+async def test_webhooks_that_cannot_be_served_do_not_hold_controllers_up_for_long(
+    server: EmbeddedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with AsyncClient(server.connection()) as client, running(server.connection(), webhook_patience=0.1) as run:
+        run.manager.add_webhooks(Webhooks())
+        await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": "default"}})
+        await eventually(lambda: Request("default", "a") in run.reconciler.asked)
+    (told,) = [record for record in caplog.records if "without the webhooks" in record.message]
+    assert told.__dict__["fields"] == {"err": "no certificate yet"}
 
 
 async def test_a_bug_in_an_informer_ends_the_manager_with_its_error(server: EmbeddedServer) -> None:

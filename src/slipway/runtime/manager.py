@@ -1,14 +1,15 @@
 """The manager: one process's client, cache, controllers and webhooks, from start to graceful stop.
 
-Informers and webhooks run always; controllers when this process leads.  There may be several leases, each for some of the controllers:
-a process may lead for some and wait for others.  Where the work is divided, each process has a share of it for all its controllers.  On
-stop, reconciles end first, then leases are given up, then everything else goes.
+Informers and webhooks run always; controllers once these are there, and when this process leads.  There may be several leases, each for
+some of the controllers: a process may lead for some and wait for others.  Where the work is divided, each process has a share of it for
+all its controllers.  On stop, reconciles end first, then leases are given up, then everything else goes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import AsyncExitStack
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from slipway.runtime.sharding.holding import Partition
 
 _log = logging.getLogger("slipway.runtime.manager")
+
+# Seconds between two looks whether webhooks are served: they are within some tenths of a second.
+_LOOK = 0.02
 
 
 class Server(Protocol):
@@ -82,6 +86,8 @@ class ManagerOptions(msgspec.Struct, frozen=True, kw_only=True):
     reconcile_timeout: float = RECONCILE_TIMEOUT
     grace: float = GRACE
     request_timeout: float = 30.0
+    webhook_patience: float = 15.0
+    """How long controllers wait for the webhooks of this process: without them, much of what they write is refused."""
     pace: float = 1.0
     """How long a second of waiting takes: less where hosts are simulated, and boot in seconds."""
 
@@ -226,7 +232,7 @@ class Manager:
             for watch in controller.watches:
                 self.cache.informer(watch.kind, labels=watch.labels)
         _log.info("Waiting for the caches", extra=fields(kinds=[str(informer.scope) for informer in self.cache.informers]))
-        if not await _unless(stop, self.cache.wait_for_sync()):
+        if not await _unless(stop, self.cache.wait_for_sync()) or not await _unless(stop, self._until_webhooks_are_served()):
             return
         async with asyncio.TaskGroup() as group:
             if self.share is not None:
@@ -236,6 +242,15 @@ class Manager:
                 group.create_task(self._lead(elector, controllers, stop), name=f"controllers of {lease or 'all'}")
             # With no controllers there are still webhooks to serve.
             await stop.wait()
+
+    async def _until_webhooks_are_served(self) -> None:
+        """Or until it is plain that something is wrong with them: others may serve them, and much can be done without."""
+        ends = time.monotonic() + self.options.webhook_patience
+        while problems := [problem for server in self._webhooks if (problem := server.ready())]:
+            if time.monotonic() > ends:
+                _log.warning("Controllers begin without the webhooks of this process", extra=fields(err="; ".join(problems)))
+                return
+            await asyncio.sleep(_LOOK)
 
     async def _lead(self, elector: Elector | None, controllers: Sequence[Controller], stop: asyncio.Event) -> None:
         """Run controllers when and while their lease is held."""
