@@ -95,6 +95,26 @@ async def test_what_is_there_and_what_changes_is_reconciled(client: AsyncClient)
         assert run.metric("controller_runtime_max_concurrent_reconciles") == 10
 
 
+async def test_what_changes_comes_before_what_was_there_at_the_start(client: AsyncClient) -> None:
+    for number in range(20):
+        await client.create(CONFIG_MAP, manifest(f"there-{number}"))
+    began, gate = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: Request) -> Result:
+        began.set()
+        await gate.wait()
+        return DONE
+
+    reconciler = Recording(work=wait)
+    async with running(client, reconciler, concurrency=1) as run:
+        await began.wait()
+        await client.create(CONFIG_MAP, manifest("new"))
+        await eventually(lambda: run.metric("workqueue_depth", name="recording") == 20)
+        gate.set()
+        await eventually(lambda: len(reconciler.asked) == 21)
+    assert reconciler.asked[1] == "new"
+
+
 async def test_a_watch_of_another_kind_asks_for_the_objects_that_both_its_states_name(client: AsyncClient) -> None:
     async def named(known: Object, cache: Cache) -> Iterable[Request]:
         found = await cache.list(CONFIG_MAP, labels={"of": known.metadata.labels["of"]})
@@ -375,5 +395,5 @@ async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(cl
         run.controller.enqueue(Request("default", "other"))
         await eventually(lambda: "other" in reconciler.asked)
         await eventually(lambda: reconciler.asked.count("busy") == 2)
-    # A loop calls a little before the time that was asked for.
-    assert began[-1] - began[0] > 0.19
+    # The time counts from when the first was taken up, which on a busy machine is some time before it gets there.
+    assert began[-1] - began[0] > 0.15

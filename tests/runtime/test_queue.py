@@ -47,6 +47,37 @@ def test_a_key_that_is_added_while_it_is_processed_is_processed_once_more_afterw
     assert len(queue) == 0
 
 
+def test_what_can_wait_comes_after_what_something_has_happened_to() -> None:
+    queue, _ = make()
+    for key in "xyz":
+        queue.add(key, patient=True)
+    queue.add("a")
+    # Something happens to one that waits: it is there once.
+    queue.add("y")
+    queue.add("a", patient=True)
+    assert [take(queue) for _ in range(4)] == ["a", "y", "x", "z"]
+    assert len(queue) == 0
+
+
+def test_what_can_wait_has_its_turn_however_much_happens() -> None:
+    queue, _ = make()
+    queue.add("x", patient=True)
+    for number in range(20):
+        queue.add(str(number))
+    first = [take(queue) for _ in range(10)]
+    assert "x" in first
+
+
+def test_a_key_that_can_wait_and_is_in_hand_is_for_the_next_one_afterwards() -> None:
+    queue, _ = make()
+    queue.add("x", patient=True)
+    take(queue)
+    queue.add("x", patient=True)
+    assert len(queue) == 0
+    queue.done("x")
+    assert take(queue) == "x"
+
+
 def test_failures_in_a_row_double_the_delay_from_5_ms_to_1000_s() -> None:
     queue, clock = make()
     delays = []
@@ -184,9 +215,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.failures: Counter[str] = Counter()
         self.hands: set[str] = set()
 
-    @rule(key=KEYS)
-    def add(self, key: str) -> None:
-        self.queue.add(key)
+    @rule(key=KEYS, patient=st.booleans())
+    def add(self, key: str, patient: bool) -> None:
+        self.queue.add(key, patient=patient)
         self.owed.add(key)
 
     @rule(key=KEYS, seconds=st.integers(1, 20))

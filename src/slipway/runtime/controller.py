@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from slipway.api.cluster.kinds import Kind
     from slipway.runtime.cache.cache import Cache
+    from slipway.runtime.cache.informer import Informer
     from slipway.runtime.metrics import Metrics
     from slipway.runtime.objects import Object, Request, Result
     from slipway.runtime.rbac import Rule
@@ -280,12 +281,15 @@ class _Running:
 
     def watch(self, watch: Watch) -> None:
         informer = self._controller._cache.informer(watch.kind, labels=watch.labels)
+        handler: _Own | _Mapping
         if watch.requests is None:
-            self._ends.append(informer.add_handler(self._own(watch)))
-            return
-        mapping = _Mapping(self._controller, watch, self._queue)
-        task = self._group.create_task(mapping.run(), name=f"{self._controller.name}: watch of {watch.kind.plural}")
-        self._ends += [informer.add_handler(mapping.add), task.cancel]
+            handler = _Own(self._controller, watch, self._queue, informer)
+        else:
+            handler = mapping = _Mapping(self._controller, watch, self._queue, informer)
+            task = self._group.create_task(mapping.run(), name=f"{self._controller.name}: watch of {watch.kind.plural}")
+            self._ends.append(task.cancel)
+        self._ends.append(informer.add_handler(handler.add))
+        handler.begins = False
 
     def add(self, request: Request) -> None:
         self._queue.add(request)
@@ -295,24 +299,43 @@ class _Running:
             end()
         self._ends.clear()
 
-    def _own(self, watch: Watch) -> Callable[[Object | None, Object | None], None]:
-        counts, add = self._controller.counts, self._queue.add
 
-        def handle(old: Object | None, new: Object | None) -> None:
-            if counts(watch, old, new):
-                current = new if new is not None else old
-                assert current is not None
-                add(current.request)
+class _Handler:
+    """Hears of the objects of a kind, at first of all that are there."""
 
-        return handle
+    def __init__(self, controller: Controller, watch: Watch, queue: Queue[Request], informer: Informer) -> None:
+        self._controller, self._watch, self._queue, self._informer = controller, watch, queue, informer
+        self.begins = True
+
+    def can_wait(self, old: Object | None, new: Object | None) -> bool:
+        """Whether nothing has happened to it, as far as can be seen: it was there at the start, or all are told again."""
+        return self.begins or old is new or not self._informer.synced.is_set()
 
 
-class _Mapping:
+class _Own(_Handler):
+    """Of the kind that is reconciled: each event is a request for that object."""
+
+    def add(self, old: Object | None, new: Object | None) -> None:
+        if self._controller.counts(self._watch, old, new):
+            current = new if new is not None else old
+            assert current is not None
+            self._queue.add(current.request, patient=self.can_wait(old, new))
+
+
+class _Event(NamedTuple):
+    states: tuple[Object, ...]
+    """Of one object: before and after."""
+    delay: float
+    """After which it is asked about again, if that fails."""
+    patient: bool
+
+
+class _Mapping(_Handler):
     """Asks a watch, event by event, which requests follow; an event for which that fails is asked about again later."""
 
-    def __init__(self, controller: Controller, watch: Watch, queue: Queue[Request]) -> None:
-        self._controller, self._watch, self._queue = controller, watch, queue
-        self._events: deque[tuple[tuple[Object, ...], float]] = deque()
+    def __init__(self, controller: Controller, watch: Watch, queue: Queue[Request], informer: Informer) -> None:
+        super().__init__(controller, watch, queue, informer)
+        self._events: deque[_Event] = deque()
         self._some = asyncio.Event()
         self._told, self._told_at = "", -math.inf
 
@@ -323,7 +346,7 @@ class _Mapping:
         if not self._controller.counts(self._watch, old, new):
             return
         states = tuple(state for state in (old, new) if state is not None)
-        self._append(states[-1:] if old is new else states, _FIRST_MAPPING_DELAY)
+        self._append(_Event(states[-1:] if old is new else states, _FIRST_MAPPING_DELAY, self.can_wait(old, new)))
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -331,15 +354,15 @@ class _Mapping:
             if not self._events:
                 self._some.clear()
                 await self._some.wait()
-            states, delay = self._events.popleft()
+            event = self._events.popleft()
             try:
-                found = await self._controller.requests(self._watch, states)
+                found = await self._controller.requests(self._watch, event.states)
             except Exception as error:
-                self._controller.mapping_failed(self._watch, error, delay, tell=self._is_news(repr(error)))
-                loop.call_later(delay, self._append, states, min(delay * 2, _LONGEST_MAPPING_DELAY))
+                self._controller.mapping_failed(self._watch, error, event.delay, tell=self._is_news(repr(error)))
+                loop.call_later(event.delay, self._append, event._replace(delay=min(event.delay * 2, _LONGEST_MAPPING_DELAY)))
             else:
                 for request in found:
-                    self._queue.add(request)
+                    self._queue.add(request, patient=event.patient)
 
     def _is_news(self, failure: str) -> bool:
         """Where a server is away all events fail for one reason, of which there are thousands in a large fleet."""
@@ -349,6 +372,6 @@ class _Mapping:
         self._told, self._told_at = failure, now
         return True
 
-    def _append(self, states: tuple[Object, ...], delay: float) -> None:
-        self._events.append((states, delay))
+    def _append(self, event: _Event) -> None:
+        self._events.append(event)
         self._some.set()

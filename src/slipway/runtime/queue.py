@@ -2,6 +2,9 @@
 
 The rules are client-go's: a key that is added while it waits is in the queue once; one that is added while it is processed is
 processed once more afterwards; one that failed comes back after a delay that doubles with each failure in a row.
+
+What nothing has happened to can wait for what something has: after a start there are ten thousand objects to be looked at, of which nearly
+all are as they should be, and a host that tells the end of its plan would have its turn after them.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ _K = TypeVar("_K", bound="Hashable", contravariant=True)
 # client-go's DefaultTypedItemBasedRateLimiter.
 FIRST_DELAY = 0.005
 LONGEST_DELAY = 1000.0
+# One key in so many is of those that can wait, however much happens: they have their turn, too.
+_TURN = 5
 
 
 class QueueMetrics(Protocol):
@@ -53,6 +58,9 @@ class Queue(Generic[K]):
         self._first_delay, self._longest_delay = first_delay, longest_delay
         self._metrics = metrics
         self._order: deque[K] = deque()
+        # Those that can wait, in their order.
+        self._patient: dict[K, None] = {}
+        self._turn = 0
         # What is to be processed, with the time of its add; a key that is processed is here too when it was added again.
         self._dirty: dict[K, float] = {}
         self._processing: dict[K, float] = {}
@@ -69,7 +77,7 @@ class Queue(Generic[K]):
         self._idle.set()
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._order) + len(self._patient)
 
     @property
     def delayed(self) -> int:
@@ -81,14 +89,20 @@ class Queue(Generic[K]):
         """What workers have in hand, and since when."""
         return self._processing
 
-    def add(self, key: K) -> None:
-        if self._closed or key in self._dirty:
+    def add(self, key: K, *, patient: bool = False) -> None:
+        """``patient``: after all that something has happened to."""
+        if self._closed:
+            return
+        if key in self._dirty:
+            if not patient and key in self._patient:
+                del self._patient[key]
+                self._order.append(key)
             return
         self._dirty[key] = self._clock.time()
         if self._metrics is not None:
             self._metrics.added()
         if key not in self._processing:
-            self._offer(key)
+            self._offer(key, patient=patient)
 
     def add_after(self, key: K, seconds: float) -> None:
         """Add the key in a while; of several times for one key, the earliest counts."""
@@ -125,7 +139,7 @@ class Queue(Generic[K]):
 
     async def get(self) -> K:
         """The next key, which is the caller's until ``done``; QueueClosed when the queue is closed and nothing waits."""
-        while not self._order:
+        while not self._order and not self._patient:
             if self._closed:
                 raise QueueClosed
             getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -139,7 +153,7 @@ class Queue(Generic[K]):
                 else:
                     self._getters.remove(getter)
                 raise
-        key = self._order.popleft()
+        key = self._next()
         now = self._clock.time()
         added = self._dirty.pop(key)
         self._processing[key] = now
@@ -162,6 +176,7 @@ class Queue(Generic[K]):
         """Take nothing more, hand out nothing more: workers that wait get QueueClosed, keys in hand go on to their ``done``."""
         self._closed = True
         self._order.clear()
+        self._patient.clear()
         self._dirty.clear()
         self._delayed.clear()
         self._delayed_at.clear()
@@ -175,9 +190,20 @@ class Queue(Generic[K]):
         """Wait until no worker has a key in hand."""
         await self._idle.wait()
 
-    def _offer(self, key: K) -> None:
-        self._order.append(key)
+    def _offer(self, key: K, *, patient: bool = False) -> None:
+        if patient:
+            self._patient[key] = None
+        else:
+            self._order.append(key)
         self._wake()
+
+    def _next(self) -> K:
+        self._turn = (self._turn + 1) % _TURN
+        if not self._patient or (self._order and self._turn):
+            return self._order.popleft()
+        key = next(iter(self._patient))
+        del self._patient[key]
+        return key
 
     def _wake(self) -> None:
         while self._getters:

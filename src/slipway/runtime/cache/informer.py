@@ -133,11 +133,14 @@ class Informer:
     def add_handler(self, handler: Handler) -> Callable[[], None]:
         """Tell the handler of every change, as (old, new), and at once of what is there; what this gives ends that.
 
-        A resync tells every object as (object, object).
+        A resync tells every object as (object, object).  What is there is told in no order, as client-go does: a process that never lives
+        for long would else look at the same objects each time.
         """
         self._handlers += (handler,)
-        for known in self.store.list():
-            handler(None, known)
+        known = self.store.list()
+        random.shuffle(known)
+        for each in known:
+            handler(None, each)
 
         def remove() -> None:
             self._handlers = tuple(known for known in self._handlers if known is not handler)
