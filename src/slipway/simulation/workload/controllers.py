@@ -12,7 +12,7 @@ import hashlib
 import logging
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slipway.api.cluster.kinds import (
     CERTIFICATE_SIGNING_REQUEST,
@@ -35,9 +35,11 @@ from slipway.simulation.workload.local import LocalClient
 from slipway.workload import clusterinfo
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.server import Core
-    from slipway.embedded.storage.store import Change
+    from slipway.embedded.storage.store import Change, Stored
 
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
@@ -57,11 +59,26 @@ _BUCKETS = {
 _log = logging.getLogger(__name__)
 
 
+class _Daemon(NamedTuple):
+    """What a DaemonSet has to know of one of its Pods."""
+
+    version: int
+    node: str
+    ready: bool
+
+    @classmethod
+    def of(cls, stored: Stored) -> _Daemon:
+        pod = stored.manifest()
+        return cls(stored.version, pod["spec"].get("nodeName") or "", _is_ready(pod))
+
+
 class Controllers:
     def __init__(self, core: Core, authority: x509.Authority) -> None:
         self._core, self._authority = core, authority
         self._client = LocalClient(core)
         self._queue: dict[tuple[str, str, str], None] = {}
+        self._daemons: dict[str, dict[str, _Daemon]] = {}
+        """What was seen last of the Pods of each DaemonSet, both by UID."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -171,7 +188,7 @@ class Controllers:
         template = found["spec"]["template"]
         mark = hashlib.sha256(repr(template).encode()).hexdigest()[:10]
         labels = {**(template["metadata"].get("labels") or {}), "pod-template-hash": mark}
-        sets = [each for each in self._client.list(REPLICA_SET, namespace) if _is_controlled(each, found)]
+        sets = self._client.list(REPLICA_SET, namespace, owner=found["metadata"]["uid"])
         wanted = f"{name}-{mark}"
         if all(each["metadata"]["name"] != wanted for each in sets):
             spec = {
@@ -199,7 +216,7 @@ class Controllers:
         found = self._client.find(REPLICA_SET, name, namespace)
         if found is None or found["metadata"].get("deletionTimestamp"):
             return
-        pods = [pod for pod in self._client.list(POD, namespace) if _is_controlled(pod, found)]
+        pods = self._client.list(POD, namespace, owner=found["metadata"]["uid"])
         lasting = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
         wanted = found["spec"].get("replicas", 1)
         for _ in range(wanted - len(lasting)):
@@ -222,7 +239,7 @@ class Controllers:
         if found is None or found["metadata"].get("deletionTimestamp"):
             return
         wanted = [f"{name}-{number}" for number in range(found["spec"].get("replicas", 1))]
-        pods = {pod["metadata"]["name"]: pod for pod in self._client.list(POD, namespace) if _is_controlled(pod, found)}
+        pods = {pod["metadata"]["name"]: pod for pod in self._client.list(POD, namespace, owner=found["metadata"]["uid"])}
         for each in wanted:
             if each not in pods:
                 await self._client.create(POD, _pod_of(found, {"name": each}))
@@ -234,19 +251,28 @@ class Controllers:
         found = self._client.find(DAEMON_SET, name, namespace)
         if found is None or found["metadata"].get("deletionTimestamp"):
             return
-        pods = {pod["spec"].get("nodeName"): pod for pod in self._client.list(POD, namespace) if _is_controlled(pod, found)}
-        nodes = [node["metadata"]["name"] for node in self._client.list(NODE)]
+        pods = {pod.node: pod for pod in self._daemons_of(found)}
+        nodes = self._client.names(NODE)
         for node in nodes:
             if node not in pods:
                 made = _pod_of(found, {"generateName": f"{name}-"})
                 made["spec"]["nodeName"] = node
                 await self._client.create(POD, made)
-        ready = sum(_is_ready(pod) for pod in pods.values())
+        ready = sum(pod.ready for pod in pods.values())
         generation = found["metadata"].get("generation")
         status = {"observedGeneration": generation, "numberReady": ready, "numberAvailable": ready, "desiredNumberScheduled": len(nodes)}
         await self._tell(
             DAEMON_SET, found, {**status, "currentNumberScheduled": len(pods), "updatedNumberScheduled": len(pods), "numberMisscheduled": 0}
         )
+
+    def _daemons_of(self, daemon_set: Manifest) -> Iterable[_Daemon]:
+        """A DaemonSet is looked at whenever one of its Pods changes: the others are not read again."""
+        uid, before = daemon_set["metadata"]["uid"], self._daemons.get(daemon_set["metadata"]["uid"], {})
+        known = self._daemons[uid] = {
+            stored.uid: seen if (seen := before.get(stored.uid)) is not None and seen.version == stored.version else _Daemon.of(stored)
+            for stored in self._client.stored(POD, daemon_set["metadata"]["namespace"], owner=uid)
+        }
+        return known.values()
 
     async def _pod(self, namespace: str, name: str) -> None:
         found = self._client.find(POD, name, namespace)
@@ -254,11 +280,11 @@ class Controllers:
             owners = {
                 each["name"] for each in ((found or {}).get("metadata") or {}).get("ownerReferences") or () if each["kind"] == kind.kind
             }
-            known = [each["metadata"]["name"] for each in self._client.list(kind, namespace)] if found is None else owners
+            known = self._client.names(kind, namespace) if found is None else owners
             for owner in known:
                 self._add(what, namespace, owner)
-        for budget in self._client.list(BUDGET, namespace):
-            self._add("budget", namespace, budget["metadata"]["name"])
+        for budget in self._client.names(BUDGET, namespace):
+            self._add("budget", namespace, budget)
         if found is not None and not found["spec"].get("nodeName") and not found["metadata"].get("deletionTimestamp"):
             await self._schedule(found)
 
@@ -278,13 +304,11 @@ class Controllers:
         for daemon_set in self._client.list(DAEMON_SET):
             self._add("daemonset", daemon_set["metadata"]["namespace"], daemon_set["metadata"]["name"])
         if self._client.find(NODE, name) is None:
-            for pod in self._client.list(POD):
-                if pod["spec"].get("nodeName") == name:
-                    await self._client.delete(POD, pod["metadata"]["name"], pod["metadata"]["namespace"], grace=0)
+            for pod in self._client.list(POD, fields=f"spec.nodeName={name}"):
+                await self._client.delete(POD, pod["metadata"]["name"], pod["metadata"]["namespace"], grace=0)
             return
-        for pod in self._client.list(POD):
-            if not pod["spec"].get("nodeName"):
-                self._add("pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
+        for pod in self._client.list(POD, fields="spec.nodeName="):
+            self._add("pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def _budget(self, namespace: str, name: str) -> None:
         found = self._client.find(BUDGET, name, namespace)
@@ -343,10 +367,6 @@ def _owner(found: Manifest) -> Manifest:
     metadata = found["metadata"]
     reference = {"apiVersion": found["apiVersion"], "kind": found["kind"], "name": metadata["name"], "uid": metadata["uid"]}
     return {**reference, "controller": True, "blockOwnerDeletion": True}
-
-
-def _is_controlled(each: Manifest, owner: Manifest) -> bool:
-    return any(reference["uid"] == owner["metadata"]["uid"] for reference in each["metadata"].get("ownerReferences") or ())
 
 
 def _pod_of(owner: Manifest, metadata: Manifest) -> Manifest:

@@ -13,6 +13,7 @@ from slipway.embedded.errors import StatusError
 from slipway.embedded.fieldmanager import patches
 from slipway.embedded.registry import delete
 from slipway.embedded.registry.delete import DeleteOptions
+from slipway.embedded.storage import selectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from slipway.api.machinery.objects import Manifest
     from slipway.embedded.registry.resources import Resource
     from slipway.embedded.server import Core
+    from slipway.embedded.storage.store import Stored
 
 CONTROLLER_MANAGER = "system:kube-controller-manager"
 
@@ -36,8 +38,18 @@ class LocalClient:
         stored = self._core.store.get(self._resource(kind).bucket, namespace, name)
         return None if stored is None else stored.manifest()
 
-    def list(self, kind: Kind, namespace: str = "") -> list[Manifest]:
-        return [stored.manifest() for stored in self._core.store.bucket(self._resource(kind).bucket).within(namespace)]
+    def names(self, kind: Kind, namespace: str = "") -> list[str]:
+        return [stored.name for stored in self.stored(kind, namespace)]
+
+    def list(self, kind: Kind, namespace: str = "", *, fields: str = "", owner: str = "") -> list[Manifest]:
+        """``fields`` is a field selector; ``owner`` the UID of what owns them.  What is not asked for is not decoded."""
+        wanted = selectors.select(namespace, "", fields, bucket=self._resource(kind).bucket)
+        return [each.manifest() for each in self.stored(kind, namespace, owner=owner) if wanted.holds(each)]
+
+    def stored(self, kind: Kind, namespace: str = "", *, owner: str = "") -> Iterator[Stored]:
+        """Objects as they are kept, for who knows most of them already by their versions."""
+        found = self._core.store.bucket(self._resource(kind).bucket).within(namespace)
+        return (each for each in found if not owner or owner in each.owners)
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest | None:
         """The object; None where there is one already."""
