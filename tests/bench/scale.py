@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.scalehosts import Said, Told
 from bench.scalemeasure import MANAGER, Meter, Taken, asked, quiet
-from bench.scaleobjects import FIRST, REGISTRATION, SECOND, SPACE, ClusterOfHosts, catalog, clusters, registration
+from bench.scaleobjects import FIRST, REGISTRATION, SECOND, ClusterOfHosts, catalog, clusters, registration
 from e2e.planes import connection_of, programs
 from e2e.upstream import Plane, Running, plane
 from support.ports import free_port
@@ -58,6 +58,8 @@ HOME = "slipway-system"
 CERTIFICATE = "slipway-registration-certificate"
 _MEMORY = Path("/dev/shm")
 _HOSTS_OF_A_PROCESS = 500
+# So many hosts are switched on at a time, in all processes: most of what each does then is to wait.
+_HOSTS_AT_ONCE = 500
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +151,7 @@ def main() -> None:
     parser.add_argument("--part", choices=("rollout", "size", "shards", "rest"), default="rollout")
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--clusters", type=int, default=20)
+    parser.add_argument("--namespaces", type=int, default=1, help="over how many the clusters are divided")
     parser.add_argument("--rolled", type=int, default=0, help="how many of the clusters are rolled; 0 for all")
     parser.add_argument("--minutes", type=float, default=10, help="how long the rest lasts")
     parser.add_argument("--pace", type=float, default=0.1, help="how long a second of a host takes")
@@ -165,6 +168,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("it was ended before it was done"))
     if options.hosts // options.clusters < 5:
         parser.error(f"a cluster needs 5 hosts at least, and {options.hosts} hosts in {options.clusters} clusters are fewer")
+    if not 1 <= options.namespaces <= options.clusters:
+        parser.error(f"{options.clusters} clusters are divided over at least 1 and at most {options.clusters} namespaces")
     results = Results()
     if options.results.exists():
         results = msgspec.json.decode(options.results.read_bytes(), type=Results)
@@ -237,25 +242,33 @@ class Fleet:
         program = ("-m", "slipway") if profile is None else (profiled, str(profile.absolute()))
         self.managers.append(self.management.start_slipway(*given, *self._options.flag, name=name, program=program))
 
-    def start_hosts(self, url: str, authority: str, wanted: Sequence[ClusterOfHosts]) -> None:
-        """The hosts of a cluster are all in one process: that is where the API of the cluster is."""
-        parts: list[list[str]] = [[]]
+    def start_hosts(self, urls: Mapping[str, str], authority: str, wanted: Sequence[ClusterOfHosts]) -> None:
+        """The hosts of a cluster are all in one process: that is where the API of the cluster is.  ``urls`` are by namespace."""
+        parts: list[tuple[str, list[str]]] = []
         for cluster in wanted:
-            if len(parts[-1]) + cluster.hosts > _HOSTS_OF_A_PROCESS and parts[-1]:
-                parts.append([])
-            parts[-1] += cluster.host_names
+            if not parts or parts[-1][0] != cluster.namespace or len(parts[-1][1]) + cluster.hosts > _HOSTS_OF_A_PROCESS:
+                parts.append((cluster.namespace, []))
+            parts[-1][1].extend(cluster.host_names)
         first = 0
-        for number, names in enumerate(parts):
+        for number, (namespace, names) in enumerate(parts):
             told = self._folder / f"hosts-{number}.json"
-            pace, heartbeat = self._options.pace, self._options.heartbeat
-            known = {"url": url, "authority": authority, "names": names, "first": first, "pace": pace, "heartbeat": heartbeat}
-            told.write_bytes(msgspec.json.encode(Told(**known, grpc=self.who == "upstream")))
+            hosts = Told(
+                url=urls[namespace],
+                authority=authority,
+                names=names,
+                first=first,
+                pace=self._options.pace,
+                heartbeat=self._options.heartbeat,
+                at_once=max(1, _HOSTS_AT_ONCE // len(parts)),
+                grpc=self.who == "upstream",
+            )
+            told.write_bytes(msgspec.json.encode(hosts))
             first += len(names)
             with (self._folder / f"hosts-{number}.log").open("wb") as log:
                 command = [sys.executable, str(Path(__file__).with_name("scalehosts.py")), str(told)]
                 self.hosts.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL))
         # Hosts boot at the same time: most of that is waiting.
-        for number, names in enumerate(parts):
+        for number, (_, names) in enumerate(parts):
             self._await_registration(number, len(names))
 
     def _await_registration(self, number: int, hosts: int) -> None:
@@ -333,21 +346,23 @@ class Course:
 
     def __init__(self, fleet: Fleet, options: argparse.Namespace, load: float) -> None:
         self._fleet, self._options, self._load = fleet, options, load
-        self._clusters = clusters(options.hosts, options.clusters)
+        self._clusters = clusters(options.hosts, options.clusters, options.namespaces)
         self._deadline = time.monotonic() + options.limit * 60
 
     async def run(self, keep: Callable[[Figures | Rest], None]) -> None:
         fleet, options = self._fleet, self._options
         async with AsyncClient(connection_of(fleet.management.kubeconfig)) as self._client:
-            for name in (SPACE, HOME):
+            spaces = dict.fromkeys(cluster.namespace for cluster in self._clusters)
+            for name in (*spaces, HOME):
                 await self._client.create(NAMESPACE, {"metadata": {"name": name}})
             fleet.start_managers()
-            await self._client.create(CONFIG_MAP, catalog())
-            await self._client.create(MACHINE_REGISTRATION, registration())
-            url, authority = await self._registration()
+            for name in spaces:
+                await self._client.create(CONFIG_MAP, catalog(name))
+                await self._client.create(MACHINE_REGISTRATION, registration(name))
+            authority, urls = await self._authority(), {name: await self._registration(name) for name in spaces}
             start_memory = fleet.meter().memory("VmRSS")
             _say(f"{fleet.who}: {options.hosts} hosts register")
-            await asyncio.to_thread(fleet.start_hosts, url, authority, self._clusters)
+            await asyncio.to_thread(fleet.start_hosts, urls, authority, self._clusters)
             meter = fleet.meter()
             began = meter.taken(time.monotonic(), begin=True)
             await self._waves(self._clusters, self._make, FIRST, "made")
@@ -391,16 +406,25 @@ class Course:
         _say(f"{figures.who}: {figures.cpu_a_node:.0f} ms and {figures.requests_a_node:.1f} requests a node, {figures.wall:.0f} s")
         return figures
 
-    async def _registration(self) -> tuple[str, str]:
+    async def _registration(self, namespace: str) -> str:
+        """The URL where hosts register for a namespace."""
         while True:
-            found = await self._client.find(MACHINE_REGISTRATION, REGISTRATION, SPACE)
+            found = await self._client.find(MACHINE_REGISTRATION, REGISTRATION, namespace)
+            if url := ((found or {}).get("status") or {}).get("registrationURL"):
+                return str(url)
+            await self._until_hosts_can_register()
+
+    async def _authority(self) -> str:
+        """Who has signed the certificate of that server."""
+        while True:
             secret = await self._client.find(SECRET, CERTIFICATE, HOME)
-            url = ((found or {}).get("status") or {}).get("registrationURL")
-            if url and secret is not None and secret.get("data"):
-                data = secret["data"]
-                return url, b64decode(data.get("ca.crt") or data["tls.crt"]).decode()
-            self._check("hosts cannot register")
-            await asyncio.sleep(0.2)
+            if secret is not None and (data := secret.get("data")):
+                return b64decode(data.get("ca.crt") or data["tls.crt"]).decode()
+            await self._until_hosts_can_register()
+
+    async def _until_hosts_can_register(self) -> None:
+        self._check("hosts cannot register")
+        await asyncio.sleep(0.2)
 
     async def _make(self, cluster: ClusterOfHosts) -> None:
         for kind, manifest in cluster.manifests():
@@ -409,7 +433,7 @@ class Course:
     async def _roll(self, cluster: ClusterOfHosts) -> None:
         """The control plane first; its workers follow when it is done, see :meth:`_waves`."""
         body = {"spec": {"version": SECOND}}
-        await self._client.patch(KUBEADM_CONTROL_PLANE, f"{cluster.name}-planes", SPACE, body, type=PatchType.MERGE)
+        await self._client.patch(KUBEADM_CONTROL_PLANE, f"{cluster.name}-planes", cluster.namespace, body, type=PatchType.MERGE)
 
     async def _waves(self, wanted: Sequence[ClusterOfHosts], begin: Callable[[ClusterOfHosts], Any], version: str, said: str) -> None:
         """Begin with some clusters, and with another one whenever one is done."""
@@ -421,7 +445,7 @@ class Course:
                 busy[cluster.name] = cluster
                 await begin(cluster)
             planes, workers = [
-                {each["metadata"]["name"]: each for each in await self._client.list(kind, SPACE)}
+                {each["metadata"]["name"]: each for each in await self._client.list(kind)}
                 for kind in (KUBEADM_CONTROL_PLANE, MACHINE_DEPLOYMENT)
             ]
             there = done
@@ -430,7 +454,7 @@ class Course:
                 if plane_done and version == SECOND and name not in following:
                     following.add(name)
                     body = {"spec": {"template": {"spec": {"version": SECOND}}}}
-                    await self._client.patch(MACHINE_DEPLOYMENT, f"{name}-workers", SPACE, body, type=PatchType.MERGE)
+                    await self._client.patch(MACHINE_DEPLOYMENT, f"{name}-workers", cluster.namespace, body, type=PatchType.MERGE)
                     continue
                 there += up_to_date(planes.get(f"{name}-planes"))
                 if version == FIRST or name in following:
@@ -441,7 +465,8 @@ class Course:
             self._check(f"{there} of {sum(cluster.nodes for cluster in wanted)} nodes are {said}")
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                _say(f"{self._fleet.who}: {there} of {sum(cluster.nodes for cluster in wanted)} nodes are {said}")
+                held = self._fleet.meter().memory()
+                _say(f"{self._fleet.who}: {there} of {sum(cluster.nodes for cluster in wanted)} nodes are {said}, {held:.0f} MB")
             # A look at every cluster is work for the API server that is no part of what is measured.
             await asyncio.sleep(max(1.0, len(self._clusters) / 50))
 

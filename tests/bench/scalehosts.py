@@ -19,8 +19,6 @@ from slipway.agent import paths
 from slipway.simulation.boot import Life
 from slipway.simulation.world import World
 
-# So many are switched on at a time: each proves its TPM to the manager.
-_AT_ONCE = 25
 _LOOK = 0.1
 
 
@@ -33,6 +31,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the first host of this process."""
     pace: float
     heartbeat: float
+    at_once: int
+    """So many are switched on at a time: each proves its TPM to the manager."""
     grpc: bool
     """Whether the members of etcd answer in gRPC, as upstream's managers ask them, and not in JSON, as ours does."""
 
@@ -49,8 +49,8 @@ async def main(told: Told) -> None:
 
             world.gateway = GrpcGateway
         image, _ = (world.registry.push(REPOSITORY, version, version) for version in (FIRST, SECOND))
-        for begin in range(0, len(told.names), _AT_ONCE):
-            batch = [world.add_host(name, image) for name in told.names[begin : begin + _AT_ONCE]]
+        for begin in range(0, len(told.names), told.at_once):
+            batch = [world.add_host(name, image) for name in told.names[begin : begin + told.at_once]]
             for host in batch:
                 world.give_registration(host, told.url, told.authority)
                 await host.power_on()

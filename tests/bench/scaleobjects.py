@@ -33,6 +33,7 @@ class ClusterOfHosts(NamedTuple):
     hosts: int
     network: str = "127.100"
     """Of its virtual address."""
+    namespace: str = SPACE
 
     @property
     def name(self) -> str:
@@ -105,7 +106,10 @@ class ClusterOfHosts(NamedTuple):
                 },
             ),
         ]
-        made = [(kind, {"metadata": {"name": name, "namespace": SPACE, "labels": labels}, "spec": spec}) for kind, name, spec in written]
+        made = [
+            (kind, {"metadata": {"name": name, "namespace": self.namespace, "labels": labels}, "spec": spec})
+            for kind, name, spec in written
+        ]
         made[-1][1]["metadata"]["annotations"] = {REGISTRY_ADDRESS_ANNOTATION: REGISTRY}
         return made
 
@@ -113,21 +117,22 @@ class ClusterOfHosts(NamedTuple):
         return {"clusterName": self.name, "machineInventories": [{"name": name} for name in names]}
 
 
-def clusters(hosts: int, number: int) -> list[ClusterOfHosts]:
+def clusters(hosts: int, number: int, namespaces: int = 1) -> list[ClusterOfHosts]:
     # Another process that measures has other addresses.
     network = f"127.{64 + os.getpid() % 60}"
-    return [ClusterOfHosts(index, hosts // number, network) for index in range(number)]
+    spaces = [SPACE] if namespaces == 1 else [f"{SPACE}-{index}" for index in range(namespaces)]
+    return [ClusterOfHosts(index, hosts // number, network, spaces[index * namespaces // number]) for index in range(number)]
 
 
-def registration() -> Manifest:
+def registration(namespace: str) -> Manifest:
     told = {"registration": {"auth": "tpm", "emulate-tpm": True}}
     spec = {"machineName": "${Runtime/Hostname}", "config": {"elemental": told}}
-    return {"metadata": {"name": REGISTRATION, "namespace": SPACE}, "spec": spec}
+    return {"metadata": {"name": REGISTRATION, "namespace": namespace}, "spec": spec}
 
 
-def catalog() -> Manifest:
+def catalog(namespace: str) -> Manifest:
     data = {version: f"{REGISTRY}/{REPOSITORY}:{version}" for version in (FIRST, SECOND)}
-    return {"metadata": {"name": CATALOG_NAME, "namespace": SPACE}, "data": data}
+    return {"metadata": {"name": CATALOG_NAME, "namespace": namespace}, "data": data}
 
 
 def _template(pool: str) -> Manifest:
