@@ -35,8 +35,8 @@ def test_of_much_output_the_end_is_kept(machine: RealMachine) -> None:
 
 def test_what_goes_on_in_the_background_is_not_waited_for(machine: RealMachine) -> None:
     began = time.monotonic()
-    done = sh(machine, "sleep 5 & echo started $!")
-    assert time.monotonic() - began < 4
+    done = sh(machine, "sleep 60 & echo started $!")
+    assert time.monotonic() - began < 30
     os.kill(int(done.output.split()[1]), 9)
 
 
