@@ -456,9 +456,9 @@ class Course:
                     body = {"spec": {"template": {"spec": {"version": SECOND}}}}
                     await self._client.patch(MACHINE_DEPLOYMENT, f"{name}-workers", cluster.namespace, body, type=PatchType.MERGE)
                     continue
-                there += up_to_date(planes.get(f"{name}-planes"))
+                there += well(planes.get(f"{name}-planes"))
                 if version == FIRST or name in following:
-                    there += up_to_date(workers.get(f"{name}-workers"))
+                    there += well(workers.get(f"{name}-workers"))
                 if plane_done and is_at(workers.get(f"{name}-workers"), cluster.workers, version):
                     del busy[name]
                     done += cluster.nodes
@@ -496,9 +496,11 @@ class Course:
             sys.exit(f"{self._fleet.who}: {so_far} after {self._options.limit:g} minutes")
 
 
-def up_to_date(found: Manifest | None) -> int:
-    """Of what is asked for now: none, where nobody has looked at that yet."""
-    return int(found["status"].get("upToDateReplicas") or 0) if found is not None and _is_observed(found) else 0
+def well(found: Manifest | None) -> int:
+    """How many machines are as is asked for now, and work: at most, as the counters tell, and none where nobody has looked at that yet."""
+    if found is None or not _is_observed(found):
+        return 0
+    return min(int(found["status"].get(counter) or 0) for counter in ("upToDateReplicas", "availableReplicas"))
 
 
 def _is_observed(found: Manifest) -> bool:
