@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -15,7 +15,8 @@ from support.waiting import eventually
 from slipway.api.cluster.kinds import NODE
 from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
-from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError, LiveCluster, Probe, until_next
+from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError, LiveCluster, Probe, calm_interval, until_next
+from slipway.fleet.machines.cluster.status import PROBE_GRACE
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.runtime.objects import Object
@@ -103,6 +104,8 @@ async def test_the_cache_of_a_cluster_that_does_not_answer_is_dropped_after_five
             on_change=lambda: changes.append((cluster.probe.connected, len(failed))),
             on_request=asked,
             interval=QUICK,
+            # One that has failed to answer is not left alone for as long as one that answers.
+            calm=lambda: 3600.0 if failed else QUICK,
             now=lambda: NOW,
         )
         await eventually(lambda: changes == [(True, 0)])
@@ -114,6 +117,13 @@ async def test_the_cache_of_a_cluster_that_does_not_answer_is_dropped_after_five
             assert cluster.cache
     finally:
         await cluster.close()
+
+
+@pytest.mark.parametrize(("clusters", "seconds"), [(1, 10.0), (50, 10.0), (100, 20.0), (200, 40.0), (5000, 40.0)])
+def test_there_are_five_probes_a_second_at_most_while_none_is_left_alone_until_it_seems_to_be_gone(clusters: int, seconds: float) -> None:
+    assert calm_interval(clusters) == seconds
+    # A probe may come a twentieth later, and take five seconds.
+    assert timedelta(seconds=1.05 * seconds + 5) < PROBE_GRACE
 
 
 @given(st.floats(0, 1e6), st.floats(0.1, 60))

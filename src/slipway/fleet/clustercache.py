@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from slipway.api.cluster.kinds import SECRET
 from slipway.api.machinery.errors import ConfigurationError, OperatorError
 from slipway.api.machinery.yaml import goyaml
-from slipway.fleet.liveclusters import INTERVAL, LARGEST, LiveCluster, Probe
+from slipway.fleet.liveclusters import INTERVAL, LARGEST, LiveCluster, Probe, calm_interval
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import from_kubeconfig
 from slipway.kube.errors import UnauthorizedError, UnreachableError
@@ -168,6 +168,7 @@ class WorkloadClusters:
                 on_change=lambda: self._tell_probe(namespace, cluster),
                 on_request=self._on_request,
                 interval=INTERVAL * self.pace,
+                calm=lambda: calm_interval(len(self._live)) * self.pace,
             )
         return known
 
