@@ -7,7 +7,7 @@ from asyncio import sslproto
 
 _FULL_COLLECTION = 100
 """So many of the middle generation before one of everything.  That takes half a second with 10,000 hosts, while nothing else is done, and
-Python's ten were a fifteenth of a busy manager's work: what a cache keeps has no cycles, and a thousandth of it is found to be garbage."""
+Python's ten were about a fifteenth of a busy manager's work: what a cache keeps has no cycles, and a few thousandths are garbage."""
 TLS_BUFFER = 17 * 1024
 """One record of TLS, with what is around it."""
 
