@@ -176,14 +176,20 @@ def test_a_server_that_is_away_is_an_error(run: Run, tmp_path: Path) -> None:
     assert "127.0.0.1:1" in outcome.err
 
 
-def _get(port: int, path: str) -> int:
+def _get(port: int, path: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
-            return int(answer.status)
+            return int(answer.status), answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code
+        return error.code, ""
     except OSError:
-        return 0
+        return 0, ""
+
+
+def _leads(metrics: int) -> bool:
+    """Whether every lease is held: a manager that waits for them is ready as well."""
+    told = [line for line in _get(metrics, "/metrics")[1].splitlines() if line.startswith("leader_election_master_status{")]
+    return bool(told) and all(line.endswith(" 1.0") for line in told)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -195,12 +201,11 @@ def test_a_manager_serves_until_it_is_told_to_stop(run: Run, server: Path, numbe
     process = subprocess.Popen([*command, *flags], stderr=subprocess.PIPE, text=True)
     try:
         end = time.monotonic() + 60
-        while _get(health, "/readyz") != 200:
+        while _get(health, "/readyz")[0] != 200 or not _leads(metrics):
             assert process.poll() is None
             assert time.monotonic() < end
             time.sleep(0.05)
-        assert _get(health, "/healthz") == 200
-        assert _get(metrics, "/metrics") == 200
+        assert _get(health, "/healthz")[0] == 200
         process.send_signal(number)
         _, log = process.communicate(timeout=30)
     finally:
