@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from slipway.api.cluster.kinds import MACHINE_INVENTORY
 from slipway.api.cluster.meta import ContractVersionedObjectReference as Reference
 from slipway.api.machinery.errors import OperatorError
-from slipway.fleet.contract.references import References, contract_version, crd_name
+from slipway.fleet.contract.references import References, besides_status, contract_version, crd_name
 from slipway.kube.aio import AsyncClient
 from slipway.kube.connection import Connection
 from slipway.runtime.cache.cache import Cache
+from slipway.runtime.objects import Object
 
 
 @pytest.mark.parametrize(
@@ -69,3 +74,36 @@ async def test_an_object_that_is_missing_says_nothing_of_its_kind_and_a_version_
         for name, times in (("gone", 1), ("gone", 1), ("other", 1), ("gone", 2)):
             assert await references.find(Reference(api_group="g", kind="Thing", name=name), "n") is None
             assert sum("customresourcedefinitions" in path for path in asked) == times
+
+
+_METADATA: dict[str, Any] = {"name": "m-1", "uid": "1", "resourceVersion": "7", "generation": 1, "finalizers": ["a/b"]}
+
+
+def _inventory(status: str = "", **metadata: Any) -> Object:
+    return Object(MACHINE_INVENTORY, json.dumps({"metadata": _METADATA | metadata, "status": {"hostFacts": {"image": status}}}).encode())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"generation": 2},
+        {"labels": {"rack": "b"}},
+        {"annotations": {"slipway.io/pool": "workers"}},
+        {"finalizers": []},
+        {"deletionTimestamp": "2026-05-01T00:00:00Z"},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "2"}]},
+        # Deleted and made anew, and the watch told of neither.
+        {"uid": "2"},
+    ],
+)
+def test_who_writes_a_status_is_told_of_everything_else(change: dict[str, Any]) -> None:
+    assert besides_status(_inventory(), _inventory(resourceVersion="8", **change))
+
+
+def test_who_writes_a_status_is_not_told_of_that() -> None:
+    before = _inventory()
+    assert not besides_status(before, _inventory("v1.35.4", resourceVersion="8"))
+    # What comes, what goes, and what is looked at again.
+    assert besides_status(None, before)
+    assert besides_status(before, None)
+    assert besides_status(before, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64decode, b64encode
 from typing import Any
@@ -46,6 +47,28 @@ async def test_an_inventory_is_ready_once_its_agent_applied_the_empty_plan(manag
     status = (await management.client.get(MACHINE_INVENTORY, "m-1", SPACE))["status"]
     assert (status["plan"]["checksum"], status["plan"]["state"]) == (EMPTY, "Applied")
     assert (status["plan"]["secretRef"]["name"], status["plan"]["secretRef"]["namespace"]) == ("m-1", SPACE)
+
+
+@pytest.mark.asyncio
+async def test_what_it_wrote_itself_is_no_reason_to_look_at_an_inventory_again(management: Management) -> None:
+    await management.start()
+    await management.inventory("m-1", tpmHash="a" * 64)
+    await management.apply("m-1")
+    await management.told("m-1", "Ready", "PlanSuccessfullyApplied")
+    before = await _looks(management)
+    facts = {"bootId": "1", "clean": True, "observedAt": "2026-05-01T00:00:00Z", "freeBytes": {"/": 1}, "image": {}, "plan": ""}
+    await management.report("m-1", slipway_host_facts=json.dumps(facts).encode())
+    await management.when(MACHINE_INVENTORY, "m-1", lambda found: found["status"].get("hostFacts"))
+    assert await _looks(management) == before + 1
+
+
+async def _looks(management: Management) -> float:
+    """How many there were, once there are no more: an inventory is looked at once a second at most."""
+    labels, before = {"controller": "machineinventory", "result": "success"}, -1.0
+    while (now := management.metrics.registry.get_sample_value("controller_runtime_reconcile_total", labels) or 0.0) != before:
+        before = now
+        await asyncio.sleep(1.5)
+    return now
 
 
 @pytest.mark.asyncio

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from slipway.kube.aio import AsyncClient
     from slipway.runtime.cache.cache import Cache
     from slipway.runtime.manager import Manager
-    from slipway.runtime.objects import Object
+    from slipway.runtime.objects import Metadata, Object
 
     When = Callable[[Object | None, Object | None], bool]
 
@@ -194,6 +194,22 @@ def changed(facts: Callable[[Object], Any]) -> When:
         return bool(facts(old) != facts(new))
 
     return counts
+
+
+def besides_status(old: Object | None, new: Object | None) -> bool:
+    """Counts everything but a change of the status alone: for a kind whose status one controller writes, who has just looked.
+
+    What somebody else writes there is put right when everything is looked at again.
+    """
+    if old is None or new is None or old is new:
+        return True
+    return _besides_status(old.metadata) != _besides_status(new.metadata)
+
+
+def _besides_status(found: Metadata) -> tuple[object, ...]:
+    """What changes with anything but the status: the generation is that of the spec."""
+    marks = found.labels, found.annotations, found.finalizers, found.owner_references
+    return found.uid, found.generation, found.deletion_timestamp, *marks
 
 
 async def members(cache: Cache, kind: Kind, namespace: str, cluster: str) -> list[Object]:

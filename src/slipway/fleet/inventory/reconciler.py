@@ -15,7 +15,7 @@ from slipway.api.cluster.kinds import BAREMETAL_MACHINE, MACHINE_INVENTORY, ROLE
 from slipway.api.cluster.names import DELETE_FOR_MOVE_ANNOTATION
 from slipway.api.elemental import names, plan
 from slipway.fleet.contract.conditions import FALSE
-from slipway.fleet.contract.references import controlled_by
+from slipway.fleet.contract.references import besides_status, controlled_by
 from slipway.fleet.contract.scope import Patcher
 from slipway.fleet.contract.status import Status
 from slipway.fleet.inventory import accounts, hosts, projection
@@ -52,7 +52,7 @@ RULES = (
 
 _of_owner = controlled_by(MACHINE_INVENTORY)
 WATCHES = (
-    Watch(MACHINE_INVENTORY),
+    Watch(MACHINE_INVENTORY, when=besides_status),
     Watch(MACHINE_INVENTORY, hosts.twins, hosts.identity_changed),
     Watch(SECRET, _of_owner, labels=SELECTOR),
     *(Watch(kind, _of_owner, labels=SELECTOR) for kind in (SERVICE_ACCOUNT, ROLE, ROLE_BINDING)),

@@ -26,7 +26,7 @@ from slipway.fleet.baremetal.reasons import MEMBERS_INVALID, POOL_EMPTY, POOL_RE
 from slipway.fleet.contract import secrets, selectors
 from slipway.fleet.contract.conditions import FALSE, TRUE
 from slipway.fleet.contract.facts import ClusterFacts, cluster_from, paused_by, read
-from slipway.fleet.contract.references import changed
+from slipway.fleet.contract.references import besides_status, changed
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
 from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError
@@ -119,7 +119,7 @@ def _seen(found: Object) -> tuple[Host, dict[str, str]]:
 
 
 WATCHES = (
-    Watch(MACHINE_INVENTORY_POOL),
+    Watch(MACHINE_INVENTORY_POOL, when=besides_status),
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
     # A pool that is deleted lets go of hosts that another one names.
     Watch(MACHINE_INVENTORY_POOL, of_pool, lambda old, new: new is None),
