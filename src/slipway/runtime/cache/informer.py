@@ -50,8 +50,8 @@ _SHORT_WATCH = 1.0
 # So many failures in a row, and the version to resume from is no longer trusted: the server may have been restored from a backup.
 _RESUMES = 5
 RESYNC = 10 * 3600.0
-# When everything is looked at again: so many objects at once, and so many a second.  With 10,000 objects that takes half an hour.
-_AT_ONCE, _A_SECOND = 25, 5.0
+# When everything is looked at again: so many objects at once, and so many a second.  With 10,000 objects that takes an hour.
+_AT_ONCE, _A_SECOND = 25, 3.0
 
 
 class Scope(NamedTuple):
@@ -313,7 +313,7 @@ class Informer:
     async def _look_again(self, clock: Clock) -> None:
         """Tell of every object again, of some at a time: a look at ten thousand is not in the way of what changes meanwhile.
 
-        That takes half an hour, for which no object is held that others have let go.
+        That may take an hour, for which no object is held that others have let go.
         """
         found = self.store.list()
         namespaces, names = [each.namespace for each in found], [each.name for each in found]
