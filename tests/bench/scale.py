@@ -326,7 +326,7 @@ def _api_server(folder: Path) -> Path:
     Beside the hosts of a large fleet there has to be room for it.
     """
     path = folder / "kube-apiserver"
-    path.write_text(f'#!/bin/sh\nGOGC=300 GOMEMLIMIT=9GiB exec {programs()["kube-apiserver"]} "$@"\n')
+    path.write_text(f'#!/bin/sh\nGOGC=300 GOMEMLIMIT=11GiB exec {programs()["kube-apiserver"]} "$@"\n')
     path.chmod(0o755)
     return path
 
