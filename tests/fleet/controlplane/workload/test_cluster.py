@@ -123,7 +123,7 @@ async def test_each_member_can_be_asked_how_it_is(forwarding: PortForwardingServ
     follower = next(name for name in "abc" if name != etcd.leader())
     others = [name for name in "abc" if name != follower]
     with etcd.paused(follower):
-        seen = await workload(client, etcd, etcd_timeout=1.0).observe("abc", ask=[*others, follower], each=True)
+        seen = await workload(client, etcd, etcd_timeout=3.0).observe("abc", ask=[*others, follower], each=True)
     assert {member.name: member.healthy for member in seen.members or ()} == {name: name != follower for name in "abc"}
     assert seen.members_agree
 
