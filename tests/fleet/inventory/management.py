@@ -62,6 +62,7 @@ def settings(port: int, *, controllers: tuple[str, ...] = ("inventory",), home: 
         inventory=InventoryOptions(bind_address=f"127.0.0.1:{port}", url=f"https://127.0.0.1:{port}", cert_dir=cert_dir),
         log_format="text",
         verbosity=0,
+        pace=0.1,
     )
 
 
