@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from slipway.api.cluster.kinds import CONFIG_MAP, DEPLOYMENT, LEASE, NODE, POD
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ApiError
 from slipway.simulation.boot import Life
-from slipway.simulation.kubelet import SERVICE
+from slipway.simulation.kubelet import SERVICE, Kubelet
 from slipway.simulation.workload.cluster import WorkloadCluster
 from slipway.simulation.workload.controllers import BUDGET
 from slipway.simulation.world import World
@@ -153,6 +154,36 @@ async def test_of_a_kubelet_that_is_stopped_nothing_is_known_after_a_while_until
     await eventually(lambda: set(nodes(cluster)) == {"cp-0"}, "the Node to be unknown")
     worker.start(SERVICE)
     await eventually(lambda: set(nodes(cluster)) == {"cp-0", worker.hardware.name}, "the Node to be Ready")
+
+
+async def test_a_kubelet_that_is_stopped_in_the_middle_of_a_look_starts_nothing_any_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent stops it and removes its containers from another thread: on a host that was cleaned so none may come back."""
+    _, (plane, *_) = await made(world, address())
+    machine, read, run = plane.machine, Kubelet._manifests, Kubelet._run_static_pods
+
+    def stopped_meanwhile(kubelet: Kubelet) -> dict[str, Any]:
+        found = read(kubelet)
+        machine.stop(SERVICE)
+        for container in list(machine.containers.values()):
+            machine.end_container(container.id)
+        return found
+
+    def run_what_was_read(kubelet: Kubelet) -> None:
+        with monkeypatch.context() as patched:
+            if kubelet._machine is machine:
+                patched.setattr(Kubelet, "_manifests", stopped_meanwhile)
+            run(kubelet)
+
+    monkeypatch.setattr(Kubelet, "_run_static_pods", run_what_was_read)
+    # Something that the kubelet looks at has changed.
+    machine.changed()
+    await eventually(lambda: SERVICE not in machine.active, "the kubelet is stopped")
+    assert not machine.containers
+    monkeypatch.undo()
+    machine.start(SERVICE)
+    await eventually(lambda: machine.running("etcd"), "a kubelet that is started again runs static Pods")
 
 
 async def test_a_host_with_a_wrong_token_does_not_join(world: World) -> None:

@@ -134,7 +134,7 @@ class Kubelet:
         for pod, manifest in wanted.items():
             for container in manifest["spec"]["containers"]:
                 if (pod, container["name"]) not in running and not (machine.faults.etcd_fails and container["name"] == "etcd"):
-                    machine.run_container(pod, container["name"])
+                    machine.run_container(pod, container["name"], by=SERVICE)
 
     # Credentials.
 
@@ -322,10 +322,9 @@ class Kubelet:
                 machine.end_container(container.id)
             await self._end_pod(metadata["name"], metadata["namespace"])
             return
-        # It may have been stopped since this look began, and starts nothing then.
-        if not running and SERVICE in machine.active:
+        if not running:
             for container in pod["spec"]["containers"]:
-                machine.run_container(key, container["name"], metadata["uid"])
+                machine.run_container(key, container["name"], metadata["uid"], by=SERVICE)
         if (pod.get("status") or {}).get("phase") != "Running":
             await self._told_running(metadata["name"], metadata["namespace"], pod)
 

@@ -104,6 +104,8 @@ class Machine:
         self.tpm: Identity | None = None
         """On its board, where it has one."""
         self._pids = 1000
+        # The agent stops services from its thread while the kubelet works in another.
+        self._services = threading.RLock()
         self._snapshot(image, 1)
 
     # Power.
@@ -120,8 +122,9 @@ class Machine:
         self.boots += 1
         self.powered, self.ready = True, False
         self.reboot_wanted.clear()
-        self.active.clear()
-        self.containers.clear()
+        with self._services:
+            self.active.clear()
+            self.containers.clear()
         self.started.clear()
         self.addresses = {"lo": ["127.0.0.1/8"], self.hardware.interface: [self.hardware.address]}
         for folder in _VOLATILE:
@@ -136,8 +139,9 @@ class Machine:
 
     def power_off(self) -> None:
         self.powered, self.ready = False, False
-        self.active.clear()
-        self.containers.clear()
+        with self._services:
+            self.active.clear()
+            self.containers.clear()
         self.addresses.clear()
         self.changed()
 
@@ -213,19 +217,24 @@ class Machine:
         return True
 
     def stop(self, unit: str) -> None:
-        # The containers stay: their shims are nobody's children.
-        self.active.discard(unit)
+        """When this returns the unit does nothing any more, as with systemd.  Containers stay: their shims are nobody's children."""
+        with self._services:
+            self.active.discard(unit)
         self.changed()
 
     # Containers.
 
-    def run_container(self, pod: str, name: str, uid: str = "") -> Container:
-        self._pids += 1
-        made = Container(hashlib.sha256(f"{pod}/{name}/{self._pids}".encode()).hexdigest()[:24], pod, name, self._pids, uid)
-        self.containers[made.id] = made
-        self.tree.make_dirs(f"{TASKS}/{made.id}")
-        self.tree.make_dirs(f"/proc/{made.pid}")
-        self.tree.write(f"/proc/{made.pid}/comm", f"{name[:15]}\n".encode())
+    def run_container(self, pod: str, name: str, uid: str = "", *, by: str = "") -> Container | None:
+        """``by`` is the unit that runs it: None where that was stopped meanwhile, and starts nothing any more."""
+        with self._services:
+            if by and by not in self.active:
+                return None
+            self._pids += 1
+            made = Container(hashlib.sha256(f"{pod}/{name}/{self._pids}".encode()).hexdigest()[:24], pod, name, self._pids, uid)
+            self.containers[made.id] = made
+            self.tree.make_dirs(f"{TASKS}/{made.id}")
+            self.tree.make_dirs(f"/proc/{made.pid}")
+            self.tree.write(f"/proc/{made.pid}/comm", f"{name[:15]}\n".encode())
         self.changed()
         return made
 
