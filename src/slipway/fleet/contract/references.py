@@ -197,9 +197,9 @@ def changed(facts: Callable[[Object], Any]) -> When:
 
 
 def besides_status(old: Object | None, new: Object | None) -> bool:
-    """Counts everything but a change of the status alone: for a kind whose status one controller writes, who has just looked.
+    """Counts everything but a change of the status alone: for who writes that, and goes by nothing that stands there.
 
-    What somebody else writes there is put right when everything is looked at again.
+    What somebody else writes there is put right with the next change, or when everything is looked at again.
     """
     if old is None or new is None or old is new:
         return True

@@ -105,7 +105,7 @@ class Machine:
         """On its board, where it has one."""
         self._pids = 1000
         # The agent stops services from its thread while the kubelet works in another.
-        self._services = threading.RLock()
+        self._services = threading.Lock()
         self._snapshot(image, 1)
 
     # Power.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -16,8 +17,8 @@ from slipway.api.cluster.meta import LabelSelector
 from slipway.api.elemental import plan as plans
 from slipway.fleet.baremetal.hosts.host import QUARANTINE_ANNOTATION, Host, HostOwner
 from slipway.fleet.baremetal.hosts.pool import OtherPool, adopted, counters, problems, selected, state_of
-from slipway.fleet.baremetal.hosts.reconciler import of_pool
-from slipway.runtime.objects import Request
+from slipway.fleet.baremetal.hosts.reconciler import WATCHES, of_pool
+from slipway.runtime.objects import Object, Request
 
 COUNTERS = ("available", "allocated", "preparing", "reprovisioning", "unavailable")
 NAMES = [f"rack-{number}" for number in range(5)]
@@ -110,6 +111,18 @@ def chooses(**labels: str) -> LabelSelector:
 def test_a_pool_selects_hosts_by_their_labels(host: Host, labels: dict[str, str], others: list[OtherPool], chosen: bool) -> None:
     mine = OtherPool("mine", frozenset(), ("2026", "mine"), chooses(role="worker"))
     assert selected({"a": (host, labels)}, mine, others) == (["a"] if chosen else [])
+
+
+def test_a_pool_is_looked_at_again_for_the_hosts_that_somebody_wrote_into_its_status_and_not_for_its_counters() -> None:
+    def seen(available: int, *selected: str) -> Object:
+        metadata = {"name": "pool", "namespace": NS, "uid": "1", "generation": 1, "resourceVersion": str(available)}
+        return Object(
+            MACHINE_INVENTORY_POOL, json.dumps({"metadata": metadata, "status": {"available": available, "selected": selected}}).encode()
+        )
+
+    own = [watch.when for watch in WATCHES if watch.kind == MACHINE_INVENTORY_POOL and watch.requests is None and watch.when is not None]
+    assert not any(when(seen(1, "rack-0"), seen(2, "rack-0")) for when in own)
+    assert any(when(seen(1, "rack-0"), seen(2, "rack-0", "rack-1")) for when in own)
 
 
 @pytest.mark.asyncio

@@ -120,6 +120,8 @@ def _seen(found: Object) -> tuple[Host, dict[str, str]]:
 
 WATCHES = (
     Watch(MACHINE_INVENTORY_POOL, when=besides_status),
+    # Machines claim hosts by it: what somebody else wrote there is put right at once.
+    Watch(MACHINE_INVENTORY_POOL, when=changed(lambda found: read(found, MachineInventoryPool).status.selected)),
     Watch(MACHINE_INVENTORY_POOL, of_pool, changed(lambda found: found.metadata.generation)),
     # A pool that is deleted lets go of hosts that another one names.
     Watch(MACHINE_INVENTORY_POOL, of_pool, lambda old, new: new is None),
