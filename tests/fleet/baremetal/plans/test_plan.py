@@ -340,6 +340,25 @@ def test_containers_that_do_not_end_fail_the_plan(host: HostRoot) -> None:
     assert "these containers do not end: stubborn" in done.stdout
 
 
+TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+
+
+@pytest.mark.parametrize("pid", ["4711\n", ""], ids=["whose process is there", "whose process is not known yet"])
+def test_a_container_that_came_up_while_the_others_went_fails_the_plan(host: HostRoot, pid: str) -> None:
+    """A kubelet that is stopped may have asked for it just before."""
+    host.write(f"{TASKS}/late/init.pid", pid)
+    host.path("/proc/4711").mkdir(parents=True)
+    done = host.run(instruction(clean("uid-1"), "stop-containerd"))
+    assert done.returncode == 1
+    assert "these containers were started while the others were ended: late\n" in done.stdout
+    assert host.calls[-1] == "systemctl stop containerd.service", "it is looked for when no other can come"
+
+
+def test_what_is_left_of_a_container_that_has_ended_is_none(host: HostRoot) -> None:
+    host.write(f"{TASKS}/ended/init.pid", "4711\n")
+    assert host.run(instruction(clean("uid-1"), "stop-containerd")).returncode == 0
+
+
 def test_each_release_has_a_plan_of_its_own() -> None:
     assert encode(clean("uid-1")) != encode(clean("uid-2"))
 

@@ -26,6 +26,8 @@ RETIRED_MANIFESTS = "/var/lib/slipway/retired-manifests"
 KUBELET_DISABLED = "/var/lib/slipway/kubelet-disabled"
 """Where the kubelet's unit could not be masked, and was disabled."""
 MANIFESTS = "/etc/kubernetes/manifests"
+TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+"""Where containerd has a folder for each container that runs."""
 
 SCRUBBED = (
     "/var/lib/kubelet",
@@ -75,7 +77,7 @@ def clean(claim: str, vip: str = "", *, scrub: bool = False) -> Plan:
         ("stop-vip", scripts.STOP_VIP, (*vip_environment, "PROC=/proc")),
         ("mask-kubelet", scripts.MASK_KUBELET, (f"DISABLED={KUBELET_DISABLED}",)),
         ("remove-workload", scripts.REMOVE_WORKLOAD, (*vip_environment, f"RETIRED_MANIFESTS={RETIRED_MANIFESTS}")),
-        ("stop-containerd", scripts.STOP_CONTAINERD, ()),
+        ("stop-containerd", scripts.STOP_CONTAINERD, (f"TASKS={TASKS}", "PROC=/proc")),
     )
     if scrub:
         places = (f"FOLDERS={' '.join(SCRUBBED)}", f"SEED={SEED}", f"INSTANCES={INSTANCES}", "MOUNTS=/proc/mounts")

@@ -288,6 +288,9 @@ echo "no container runs on this host"
 """
 )
 
+# A kubelet that is stopped may have asked for a container that containerd is still making, and that nobody saw when the others went.  Now
+# that containerd is stopped there comes no other: where one is left, the agent runs the plan again from its beginning.  What containerd
+# could not remove of one that has ended is no container.
 STOP_CONTAINERD = (
     _STRICT
     + """\
@@ -296,6 +299,25 @@ if ! systemctl cat containerd.service >/dev/null; then
     exit 0
 fi
 systemctl stop containerd.service
+left=
+for task in "$TASKS"/*; do
+    if [ ! -e "$task" ]; then
+        continue
+    fi
+    pid=$(cat "$task/init.pid" 2>/dev/null) || pid=
+    case $pid in
+        '' | *[!0-9]*) left="$left ${task##*/}" ;;
+        *)
+            if [ -e "$PROC/$pid" ]; then
+                left="$left ${task##*/}"
+            fi
+            ;;
+    esac
+done
+if [ -n "$left" ]; then
+    echo "these containers were started while the others were ended:$left"
+    exit 1
+fi
 """
 )
 
