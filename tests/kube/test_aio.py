@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 import threading
+import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
@@ -103,6 +104,18 @@ async def test_the_kernel_asks_whether_the_other_side_of_a_connection_is_there(s
     timers = [row[5].split(":") for row in rows if int(row[2].rpartition(":")[2], 16) == port and row[3] == "01"]
     assert [kind for kind, _ in timers] == ["02"]
     assert int(timers[0][1], 16) <= 1000
+
+
+async def test_a_connection_is_kept_until_the_next_probe_and_not_for_as_long_as_the_server_would(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(json_answer(FOUND))
+    client = connect(server)
+    # The second probe of a cluster comes up to 42 seconds after the first; kube-apiserver ends what was idle for 90, while we may ask.
+    for seconds in (0, 42, 42 + 85):
+        monkeypatch.setattr("aiohttp.connector.monotonic", lambda later=seconds: time.monotonic() + later)
+        await client.get(CONFIG_MAP, "x", "default")
+    assert [len(requests) for requests in server.requests] == [2, 1]
 
 
 async def test_a_client_certificate_is_shown(serve: Serve, connect: Connect) -> None:

@@ -39,6 +39,9 @@ _TOKEN_AGE = 60.0
 _BUFFER = 1 << 18
 # How long the other side of a websocket has to answer that it is closed.
 _CLOSING = 2.0
+# For how many seconds a connection that nobody uses is kept: kube-apiserver ends one after 90.  aiohttp's 15 are less than lie between two
+# looks at a workload cluster, and to make a connection takes several times as long as to ask.
+_IDLE = 60.0
 # Seconds until the first question, between questions, and how many may stay without an answer.
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 4}
 
@@ -237,7 +240,7 @@ class AsyncTransport:
         if self._session is None:
             # Watches hold a connection each, and workers bound the rest: a limit of its own would only make a dead-lock possible.
             context = self._context if self._context is not None else True
-            connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=kept_alive)
+            connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=kept_alive, keepalive_timeout=_IDLE)
             self._session = aiohttp.ClientSession(
                 connector=connector, headers=self._headers, auto_decompress=True, read_bufsize=_BUFFER, trust_env=False
             )
