@@ -7,6 +7,7 @@ list before it boots, and one that leaves until it was cleaned; nobody becomes a
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Interface, IPv4Network
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from slipway.workload.alive.pod import HostFile
 
 _LISTED = 5
+# So many of those that were read last are kept, of 1 kB each.
+_ADDRESSES = 4096
 
 
 class VIPError(OperatorError):
@@ -202,13 +205,14 @@ def _rival(cluster: BaremetalCluster, vrid: int, known: Peers, others: Iterable[
     mine = _age(cluster)
     networks = {host.network for host in known.known if host.network is not None}
     rivals = [
-        _age(other)
+        age
         for other in others
         if (balancer := internal(other)) is not None
         and balancer.vrid == vrid
+        and (age := _age(other)) < mine
         and (not networks or any(_is_in(balancer.host, network) for network in networks))
     ]
-    older = min((age for age in rivals if age < mine), default=None)
+    older = min(rivals, default=None)
     return "" if older is None else f"{older[1]}/{older[2]}"
 
 
@@ -226,6 +230,8 @@ def _hosts(machines: Iterable[BaremetalMachine]) -> Collection[str]:
     return {machine.status.machine_inventory_ref.name for machine in machines if machine.status.machine_inventory_ref is not None}
 
 
+# Every cluster looks at the addresses of all others, and to read one takes longer than all the rest of that.
+@lru_cache(_ADDRESSES)
 def _ipv4(text: str) -> IPv4Interface | None:
     try:
         return IPv4Interface(text)
