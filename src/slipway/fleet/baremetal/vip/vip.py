@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from slipway.workload.alive.pod import HostFile
 
 _LISTED = 5
-# So many of those that were read last are kept, of 1 kB each.
+# So many of those that were read last are kept.
 _ADDRESSES = 4096
 
 
