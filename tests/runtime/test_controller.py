@@ -32,7 +32,7 @@ class Recording:
 
     name = "recording"
     rules: Sequence[Rule] = ()
-    interval = 0.0
+    interval = respite = 0.0
 
     def __init__(self, *watches: Watch, work: Callable[[Request], Awaitable[Result]] | None = None) -> None:
         self.watches: Sequence[Watch] = watches or (Watch(CONFIG_MAP),)
@@ -376,16 +376,22 @@ async def test_an_object_can_be_asked_for_without_an_event(client: AsyncClient) 
         await eventually(lambda: reconciler.asked == ["elsewhere"])
 
 
-@pytest.mark.parametrize(("interval", "pause"), [(0.2, 0.0), (0.0, 0.2), (0.1, 0.2), (0.2, 0.1)])
-async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(client: AsyncClient, interval: float, pause: float) -> None:
+@pytest.mark.parametrize(
+    ("interval", "pause", "respite"),
+    [(0.2, 0.0, 0.0), (0.0, 0.2, 0.0), (0.1, 0.2, 0.0), (0.2, 0.1, 0.0), (0.0, 0.1, 10.0), (0.1, 0.0, 10.0)],
+)
+async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(
+    client: AsyncClient, interval: float, pause: float, respite: float
+) -> None:
     began: list[float] = []
 
     async def note(request: Request) -> Result:
         began.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.02)
         return Result(pause=pause if request.name == "busy" else 0.0)
 
     reconciler = Recording(work=note)
-    reconciler.interval = interval
+    reconciler.interval, reconciler.respite = interval, respite
     await client.create(CONFIG_MAP, manifest("busy"))
     async with running(client, reconciler) as run:
         await eventually(lambda: reconciler.asked)

@@ -38,6 +38,7 @@ GRACE = 30.0
 _FIRST_MAPPING_DELAY, _LONGEST_MAPPING_DELAY = 0.5, 60.0
 # For how many seconds the same failure of a watch is not told again.
 _MAPPING_FAILURES = 30.0
+_LONGEST_RESPITE = 10.0
 # So many times are remembered before those that no longer matter are let go.
 _RESTS = 1000
 
@@ -53,7 +54,11 @@ class Watch(NamedTuple):
 
 
 class Reconciler(Protocol):
-    """One may also have an ``interval``: an object is reconciled at most once in so many seconds, however often it changes."""
+    """One may also have an ``interval``: an object is reconciled at most once in so many seconds, however often it changes.
+
+    And a ``respite``: so many times as long as its reconcile took it is left alone, ten seconds at most.  That is for what many others
+    concern: where the API server has too much to do, one look at them all takes the place of several.
+    """
 
     @property
     def name(self) -> str: ...
@@ -101,6 +106,7 @@ class Controller:
         self._in_hand: Mapping[Request, float] = {}
         self._one_less = asyncio.Event()
         self.interval: float = getattr(reconciler, "interval", 0.0) * pace
+        self.respite: float = getattr(reconciler, "respite", 0.0)
         # From when on objects may be reconciled again, as far as that is yet to come.
         self._rests: dict[Request, float] = {}
         name = reconciler.name
@@ -246,7 +252,8 @@ class Controller:
                 self._report(error, timed_out=limit.expired(), retry_after=queue.add_rate_limited(request))
             else:
                 queue.forget(request)
-                self._rest(request, began, result.pause * self._pace)
+                respite = min(self.respite * (time.monotonic() - began), _LONGEST_RESPITE)
+                self._rest(request, began, max(result.pause, respite) * self._pace)
                 if result.requeue_after > 0:
                     queue.add_after(request, result.requeue_after * self._pace)
                     self._requeued()

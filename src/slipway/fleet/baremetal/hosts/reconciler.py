@@ -138,6 +138,7 @@ class MachineInventoryPoolReconciler:
     rules = RULES
     # Every change of a host concerns its pool; one look a second is enough for a count.
     interval = 1.0
+    respite = 20.0
 
     def __init__(
         self,

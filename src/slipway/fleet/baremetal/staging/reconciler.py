@@ -125,6 +125,7 @@ class StagingReconciler:
     rules = RULES
     # Every change of a host concerns its pool.
     interval = 2.0
+    respite = 20.0
 
     def __init__(
         self,

@@ -101,6 +101,7 @@ class ClusterReconciler:
     watches = WATCHES
     rules = RULES
     interval = 1.0
+    respite = 20.0
 
     def __init__(
         self,

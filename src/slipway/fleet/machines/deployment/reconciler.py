@@ -102,6 +102,7 @@ class MachineDeploymentReconciler:
     watches = WATCHES
     rules = RULES
     interval = 1.0
+    respite = 20.0
 
     def __init__(
         self,

@@ -121,6 +121,7 @@ class MachineSetReconciler:
     watches = WATCHES
     rules = RULES
     interval = 1.0
+    respite = 20.0
 
     def __init__(
         self,
