@@ -82,6 +82,8 @@ class BaremetalMachineReconciler:
     name = NAME
     watches = watches.WATCHES
     rules = RULES
+    # Its host, the plan of the host, the Machine and the Node each tell of one step, within a moment.
+    interval = 0.5
 
     def __init__(
         self,
