@@ -250,6 +250,8 @@ class Fleet:
                 parts.append((cluster.namespace, []))
             parts[-1][1].extend(cluster.host_names)
         first = 0
+        # A thousand threads would have sixteen heaps, each with room for what the others need.
+        environment = {**os.environ, "MALLOC_ARENA_MAX": "2"}
         for number, (namespace, names) in enumerate(parts):
             told = self._folder / f"hosts-{number}.json"
             hosts = Told(
@@ -266,7 +268,7 @@ class Fleet:
             first += len(names)
             with (self._folder / f"hosts-{number}.log").open("wb") as log:
                 command = [sys.executable, str(Path(__file__).with_name("scalehosts.py")), str(told)]
-                self.hosts.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL))
+                self.hosts.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, env=environment))
         # Hosts boot at the same time: most of that is waiting.
         for number, (_, names) in enumerate(parts):
             self._await_registration(number, len(names))

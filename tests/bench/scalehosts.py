@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.scaleobjects import FIRST, REGISTRY, REPOSITORY, SECOND
 
 from slipway.agent import paths
+from slipway.runtime.memory import economise
 from slipway.simulation.boot import Life
 from slipway.simulation.world import World
 
@@ -43,6 +44,8 @@ class Said(msgspec.Struct, frozen=True):
 
 
 async def main(told: Told) -> None:
+    # Both ends of a host's connection to its cluster are in this process.
+    economise()
     async with World(registry=REGISTRY, pace=told.pace, seed=told.first, first=told.first, heartbeat=told.heartbeat) as world:
         if told.grpc:
             from bench.scaleetcd import GrpcGateway
