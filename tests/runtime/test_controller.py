@@ -18,6 +18,7 @@ from slipway.api.machinery.errors import OperatorError
 from slipway.embedded.server import EmbeddedServer
 from slipway.kube.aio import AsyncClient
 from slipway.kube.errors import ConflictError
+from slipway.runtime import controller
 from slipway.runtime.cache.cache import Cache
 from slipway.runtime.controller import Controller, Watch
 from slipway.runtime.metrics import Metrics
@@ -403,3 +404,23 @@ async def test_an_object_that_changes_often_is_reconciled_once_in_an_interval(
         await eventually(lambda: reconciler.asked.count("busy") == 2)
     # The time counts from when the first was taken up, which on a busy machine is some time before it gets there.
     assert began[-1] - began[0] > 0.15
+
+
+async def test_what_took_longest_is_left_alone_as_long_as_anything(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller, "_LONGEST_RESPITE", 0.1)
+    began: list[float] = []
+
+    async def note(request: Request) -> Result:
+        began.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.15)
+        return DONE
+
+    reconciler = Recording(work=note)
+    reconciler.respite = 1000.0
+    async with running(client, reconciler) as run:
+        await eventually(lambda: run.controller._running is not None)
+        run.controller.enqueue(Request("default", "slow"))
+        await eventually(lambda: began)
+        run.controller.enqueue(Request("default", "slow"))
+        await eventually(lambda: len(began) == 2)
+    assert began[1] - began[0] > 0.24

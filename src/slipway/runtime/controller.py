@@ -38,6 +38,8 @@ GRACE = 30.0
 _FIRST_MAPPING_DELAY, _LONGEST_MAPPING_DELAY = 0.5, 60.0
 # For how many seconds the same failure of a watch is not told again.
 _MAPPING_FAILURES = 30.0
+RESPITE = 20.0
+"""For reconcilers that look at many objects at once: they take a twentieth of the time at most, however slow the API server is."""
 _LONGEST_RESPITE = 10.0
 # So many times are remembered before those that no longer matter are let go.
 _RESTS = 1000
@@ -56,8 +58,8 @@ class Watch(NamedTuple):
 class Reconciler(Protocol):
     """One may also have an ``interval``: an object is reconciled at most once in so many seconds, however often it changes.
 
-    And a ``respite``: so many times as long as its reconcile took it is left alone, ten seconds at most.  That is for what many others
-    concern: where the API server has too much to do, one look at them all takes the place of several.
+    And a ``respite``: so many times as long as its reconcile took it is left alone afterwards, ten seconds at most.  That is for what many
+    others concern: where the API server has too much to do, one look at them all takes the place of several.
     """
 
     @property
@@ -232,14 +234,14 @@ class Controller:
         self._rest(request, now, self.interval)
         return 0.0
 
-    def _rest(self, request: Request, began: float, seconds: float) -> None:
-        """Let the object alone for some seconds, from when its reconcile began."""
+    def _rest(self, request: Request, since: float, seconds: float) -> None:
+        """Let the object alone for some seconds, from a moment of its reconcile on."""
         if not seconds:
             return
         if len(self._rests) >= _RESTS:
             now = time.monotonic()
             self._rests = {known: until for known, until in self._rests.items() if until > now}
-        self._rests[request] = max(began + seconds, self._rests.get(request, -math.inf))
+        self._rests[request] = max(since + seconds, self._rests.get(request, -math.inf))
 
     async def _reconcile(self, queue: Queue[Request], request: Request) -> None:
         with within(controller=self.name, namespace=request.namespace, name=request.name, reconcileID=str(uuid.uuid4())):
@@ -252,8 +254,9 @@ class Controller:
                 self._report(error, timed_out=limit.expired(), retry_after=queue.add_rate_limited(request))
             else:
                 queue.forget(request)
-                respite = min(self.respite * (time.monotonic() - began), _LONGEST_RESPITE)
-                self._rest(request, began, max(result.pause, respite) * self._pace)
+                ended = time.monotonic()
+                self._rest(request, began, result.pause * self._pace)
+                self._rest(request, ended, min(self.respite * (ended - began), _LONGEST_RESPITE) * self._pace)
                 if result.requeue_after > 0:
                     queue.add_after(request, result.requeue_after * self._pace)
                     self._requeued()

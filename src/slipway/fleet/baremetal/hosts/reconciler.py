@@ -33,7 +33,7 @@ from slipway.fleet.liveclusters import PROVIDER_ID, DisconnectedError
 from slipway.kube.aio import PatchType
 from slipway.kube.errors import ConflictError, NotFoundError
 from slipway.runtime.cache.cache import ON_ITS_WAY
-from slipway.runtime.controller import Watch
+from slipway.runtime.controller import RESPITE, Watch
 from slipway.runtime.objects import DONE, Object, Request, Result, timestamp
 from slipway.runtime.rbac import READ, rule
 
@@ -138,7 +138,7 @@ class MachineInventoryPoolReconciler:
     rules = RULES
     # Every change of a host concerns its pool; one look a second is enough for a count.
     interval = 1.0
-    respite = 20.0
+    respite = RESPITE
 
     def __init__(
         self,

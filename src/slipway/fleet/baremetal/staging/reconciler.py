@@ -44,7 +44,7 @@ from slipway.fleet.contract.references import changed
 from slipway.fleet.contract.scope import Scope
 from slipway.fleet.contract.status import Status
 from slipway.runtime.cache.cache import ON_ITS_WAY
-from slipway.runtime.controller import Watch
+from slipway.runtime.controller import RESPITE, Watch
 from slipway.runtime.objects import DONE, Request, Result, timestamp
 from slipway.runtime.rbac import READ, rule
 
@@ -125,7 +125,7 @@ class StagingReconciler:
     rules = RULES
     # Every change of a host concerns its pool.
     interval = 2.0
-    respite = 20.0
+    respite = RESPITE
 
     def __init__(
         self,

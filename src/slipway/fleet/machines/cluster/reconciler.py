@@ -41,6 +41,7 @@ from slipway.kube.aio import PatchType
 from slipway.kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from slipway.runtime import finalizers, owners
 from slipway.runtime.cache.cache import ON_ITS_WAY
+from slipway.runtime.controller import RESPITE
 from slipway.runtime.objects import DONE, Request, Result
 from slipway.runtime.rbac import READ, rule
 
@@ -101,7 +102,7 @@ class ClusterReconciler:
     watches = WATCHES
     rules = RULES
     interval = 1.0
-    respite = 20.0
+    respite = RESPITE
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ from slipway.fleet.machines.writing import own, write_metadata
 from slipway.kube.errors import ConflictError
 from slipway.runtime import finalizers, owners
 from slipway.runtime.cache.cache import ON_ITS_WAY
+from slipway.runtime.controller import RESPITE
 from slipway.runtime.logs import fields
 from slipway.runtime.objects import DONE, Object, Request, Result
 from slipway.runtime.rbac import READ, rule
@@ -102,7 +103,7 @@ class MachineDeploymentReconciler:
     watches = WATCHES
     rules = RULES
     interval = 1.0
-    respite = 20.0
+    respite = RESPITE
 
     def __init__(
         self,
